@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'package.ts',
   ],
   revocation: ['authz', 'files', 'json', 'text'],
-  keys: ['authz', 'files', 'http', 'json', 'text', 'built-thread.ts', 'package.ts'],
+  keys: ['authz', 'files', 'http', 'json', 'text'],
   token: ['keys', 'authz', 'json', 'text'],
   authz: [],
   files: ['text'],

@@ -32,7 +32,7 @@ const counts = { accepted: 0, refused: 0, 'skipped, because the key is not suppo
 const wrong: string[] = [];
 for (const { comment, public: jwk, tests } of testGroups) {
   const set = jwk === undefined ? undefined : await keySetOf(jwk);
-  const key = set?.kind === 'keySet' ? [...set.keys.values()][0] : undefined;
+  const key = set?.kind === 'keySet' ? [...set.keys.keys()][0] : undefined;
   for (const { tcId, comment: what, jws, result } of tests) {
     const alg = algOf(jws);
     const cryptoKey = key?.cryptoKeyFor(alg);

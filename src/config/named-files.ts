@@ -101,11 +101,9 @@ function certificatesProblem(bytes: Uint8Array): string | undefined {
 async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string | undefined> {
   const keySet = await parseKeySet(bytes, algorithmsOf(issuer));
   if (keySet.kind === 'keySet') return undefined;
-  const { problem, skipped } = keySet;
-  if (problem === 'not a key set') return 'the file is not a key set: it must be a JSON object with an array "keys"';
-  if (problem !== 'no usable key') return `the file is not a key set: ${problem}`;
-  const reasons = new Set(skipped.map(({ reason }) => reason));
-  return `the file has no usable key: ${reasons.size === 0 ? '"keys" is empty' : [...reasons].join(', ')}`;
+  const { problem } = keySet;
+  if (problem.startsWith('no usable key')) return `the file has ${problem}`;
+  return `the file is ${problem.startsWith('not a key set') ? '' : 'not a key set: '}${problem}`;
 }
 
 // The schema reports algorithms that are not a list; the default applies here.

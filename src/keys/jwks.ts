@@ -17,7 +17,7 @@ export const maxKidLength = 256;
 const documentBounds = { maxDepth: 64, maxValues: 10_000 };
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 const maxKeys = 100;
-const maxNamedKeys = 5;
+const maxNamedKeys = 20;
 const maxShownLength = 64;
 
 /** A public key of an issuer. A refresh keeps the object while kid, key and algorithms stay the same: caches compare identity. */
@@ -121,8 +121,10 @@ function parseEntries(bytes: Uint8Array, mediaType: string | undefined): readonl
   if (json.kind === 'problem') return json;
   const entries = memberOf(json.value, 'keys');
   if (Array.isArray(entries)) return entries.length > maxKeys ? problem('too many keys') : entries;
-  if (memberOf(json.value, 'jwks_uri') !== undefined) return problem('not a key set: it is metadata, for discoveryUrl');
-  return problem(`not a key set: it is ${nameOfType(json.value)} without the list "keys"`);
+  if (memberOf(json.value, 'jwks_uri') !== undefined)
+    return problem('not a key set: metadata, which discoveryUrl reads');
+  const found = isJsonObject(json.value) ? 'an object without the list "keys"' : nameOfType(json.value);
+  return problem(`not a key set: ${found}`);
 }
 
 function readEntries(entries: readonly unknown[], algorithms: readonly string[]) {

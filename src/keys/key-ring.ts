@@ -9,7 +9,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { errorCode } from '../text/problem.ts';
 import type { Lookup } from './fetch.ts';
-import { type KeySet, type KeySetProblem, maxKidLength, parseKeySet, type SkippedKey, type VerificationKey } from './jwks.ts';
+import {
+  type KeySet,
+  type KeySetProblem,
+  maxKidLength,
+  parseKeySet,
+  type SkippedKey,
+  type VerificationKey,
+} from './jwks.ts';
 import { createKeySeed, type InheritedKeys } from './key-seed.ts';
 import {
   answerNow,
@@ -23,7 +30,14 @@ import {
   nextWakeMs,
   reduce,
 } from './key-set-machine.ts';
-import { createSource, type IssuerKeySettings, locationKey, type SourceResult, sourceFiles, type Validator } from './key-source.ts';
+import {
+  createSource,
+  type IssuerKeySettings,
+  locationKey,
+  type SourceResult,
+  sourceFiles,
+  type Validator,
+} from './key-source.ts';
 import type { ProxySettings } from './proxy.ts';
 import { findTokenKey, type TokenKey, type TokenKeyHeader } from './token-key.ts';
 

@@ -10,12 +10,10 @@ import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
-import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
-import type { IssuerRing } from '../../src/keys/key-ring.ts';
-import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
-import { getKeyDocument } from '../../src/keys/key-transport.ts';
+import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
+import { withKid } from '../support/key-rings.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';
 import type { RevocationEntry } from './oracle/revocation.ts';
 import type { WrittenConfiguration } from './oracle/settings.ts';
@@ -124,8 +122,14 @@ async function startKeySource({ state, published }: IssuerKeys): Promise<KeySour
       const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
       const monotonicNow = (): number => clockMs;
       const ring = createKeyRing({
-        ...{ issuers: [settings], keys, observer, monotonicNow, getDocument: getKeyDocument },
-        ...{ proxy: {}, slots: createFetchSlots(), watchFiles: createFileWatch(), seedReadOnly: true },
+        issuers: [settings],
+        keys,
+        observer,
+        monotonicNow,
+        proxy: {},
+        limitFetches: fetch => fetch(),
+        watchFiles: createFileWatch(),
+        seedReadOnly: true,
       });
       const used = ring.issuers.get(settings.issuer);
       if (used === undefined) throw new Error('no key ring of the issuer');
@@ -135,7 +139,7 @@ async function startKeySource({ state, published }: IssuerKeys): Promise<KeySour
       if (state === 'usable' || state === 'loading') return { ring, used };
       issuer.fault({ kind: 'reset' });
       clockMs += (state === 'stale' ? maxAgeSeconds + 1 : cooldownSeconds + 1) * 1000;
-      await used.find('a kid that makes it ask again');
+      await used.find(withKid('a kid that makes it ask again'));
       await until(() => used.status().lastResult === 'failure');
       return { ring, used };
     },

@@ -97,7 +97,7 @@ describe('explain', () => {
       const file = writeFixture('explain-keys.json', serviceConfig(explain.lab.issuer, fullConfig({ issuers })));
       const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: explain.token });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-      expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: "keys" is empty\n$/);
+      expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: the list is empty\n$/);
     });
 
     it('exits 1 when NODE_TLS_REJECT_UNAUTHORIZED turns certificate checks off', async () => {

@@ -4,6 +4,7 @@ import { mkdtemp, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { createDeferred } from '../../lab/deferred.ts';
 import { until } from '../../lab/until.ts';
 import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import {
@@ -15,7 +16,6 @@ import {
   type WatchedFiles,
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
-import { createDeferred } from '../../lab/deferred.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 
 const pollMs = 20;

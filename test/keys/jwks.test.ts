@@ -6,16 +6,16 @@ import { algorithms, bytesOf, changed, jwk, keyIn, keySetOf, parse } from './par
 
 describe('parseKeySet', () => {
   describe('key set document', () => {
-    const noList = (what: string) => `not a key set: it is ${what} without the list "keys"`;
+    const noList = 'not a key set: an object without the list "keys"';
     const documents: readonly (readonly [string, unknown, string])[] = [
-      ['K-021 an empty object', {}, noList('an object')],
-      ['K-021 an array', [], noList('a list')],
-      ['K-021 null', 'null', noList('null')],
-      ['K-021 a keys member that is an object', { keys: {} }, noList('an object')],
-      ['metadata in its place', { issuer: 'a', jwks_uri: 'b' }, 'not a key set: it is metadata, for discoveryUrl'],
+      ['K-021 an empty object', {}, noList],
+      ['K-021 an array', [], 'not a key set: a list'],
+      ['K-021 null', 'null', 'not a key set: null'],
+      ['K-021 a keys member that is an object', { keys: {} }, noList],
+      ['metadata in its place', { issuer: 'a', jwks_uri: 'b' }, 'not a key set: metadata, which discoveryUrl reads'],
       ['K-021 a list of numbers as keys', { keys: [1] }, 'no usable key: keys[0] (it is a number)'],
       ['K-022 an empty list of keys', { keys: [] }, 'no usable key: the list is empty'],
-      ['a keys member that is only inherited', '{"__proto__":{"keys":[]}}', noList('an object')],
+      ['a keys member that is only inherited', '{"__proto__":{"keys":[]}}', noList],
       ['K-023 a duplicate member', '{"keys":[],"keys":[]}', 'a member twice'],
       ['K-023 a duplicate member in a key', '{"keys":[{"kid":"a","\\u006bid":"b"}]}', 'a member twice'],
       ['a truncated document', '{"keys":[{"kid":"a"', 'not JSON'],

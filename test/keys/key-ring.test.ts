@@ -143,7 +143,7 @@ describe('key ring', () => {
       [
         'K-021 a document of another kind',
         { kind: 'respond', body: '{}' },
-        'not a key set: it is an object without the list "keys"',
+        'not a key set: an object without the list "keys"',
       ],
     ] as const) {
       it(`${name} fails the refresh and keeps the last good key set`, async () => {

@@ -11,8 +11,14 @@ export function latency(counts: readonly number[], sumSeconds: number): LatencyS
   return { count: counts.reduce((sum, count) => sum + count, 0), sumSeconds, buckets };
 }
 
-const usable = { state: 'usable', keys: 2, lastResult: 'success', lastProblem: undefined } as const;
-const failed = { state: 'usable', keys: 2, lastResult: 'failure', lastProblem: 'connection refused' } as const;
+const usable = { skipped: [], state: 'usable', keys: 2, lastResult: 'success', lastProblem: undefined } as const;
+const failed = {
+  skipped: [],
+  state: 'usable',
+  keys: 2,
+  lastResult: 'failure',
+  lastProblem: 'connection refused',
+} as const;
 const auth = 'https://auth.example.com';
 const partner = 'https://login.partner.example/realms/subscriptions';
 const kids = ['k-2026-10', 'NjVBRjY5MDlCMUIwNzU4RTA2QzZFMDQ4QzQ2MDAyQjVDNjk1RTM2Qg'];

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { createDeferred } from '../../lab/deferred.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { type AdminLimits, type AdminServer, startAdminServer } from '../../src/service/admin-server.ts';
 import { healthy } from './admin-page-facts.ts';
 

@@ -54,7 +54,7 @@ describe('result of a configuration reload', () => {
 
     const rows: readonly (readonly [name: string, file: () => Promise<string>, problem: string])[] = [
       ['does not exist', async () => '/nowhere/jwks.json', 'no such file'],
-      ['has no usable key', () => keyFile({ keys: [] }), 'no usable key'],
+      ['has no usable key', () => keyFile({ keys: [] }), 'no usable key: the list is empty'],
     ];
     for (const [name, file, problem] of rows) {
       it(`changes nothing at all when the jwksFile of one issuer ${name}`, async () => {

@@ -31,7 +31,7 @@ export async function createWholeCheck(
   ];
   const routes = [{ path: '/api/subscriptions/:account_id/*' }];
   const config = configSchema.parse({ issuers, routes, roles: { owner: ['*'] }, cache: { maxTokens: 0 }, ...settings });
-  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });
+  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set), now: () => now });
   const answers = createAnswers({
     identityHeaders: createIdentityHeaders('x-auth-'),
     removedHeaders: ['authorization'],

@@ -1,13 +1,15 @@
 // The keys of the token verifier, its cache, verifications at the same time, and the detail of a refusal.
 import { expect } from 'chai';
 import { generateKeyPair } from 'jose';
+import { createDeferred } from '../../lab/deferred.ts';
 import { signingKey } from '../../lab/signing-key.ts';
 import { now, type TokenParts, token, uid } from '../../lab/token.ts';
-import { createDeferred } from '../../lab/deferred.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';
 import { countingKey, forgedSignature, lab, verificationKey } from './verifier-lab.ts';
+
+const unknown = { kind: 'none', detail: 'kid is not a key of the issuer' } as const;
 
 describe('token verifier', () => {
   describe('signing keys', () => {
@@ -24,18 +26,30 @@ describe('token verifier', () => {
       expect(await at.reasonOf(await token({ claims: { iss: 'https://evil.test' } }))).to.equal('token_invalid');
     });
     it('C-027 a token signed by the key of another issuer is refused', async () => {
-      const others = { 'https://b.test': { current: () => undefined, find: () => ({ kind: 'unknown' as const }) } };
+      const others = { 'https://b.test': { isInForce: () => false, find: () => unknown } };
       expect(await (await lab({ others })).reasonOf(await token({ claims: { iss: 'https://b.test' } }))).to.equal(
         'token_invalid',
       );
     });
     it('a token waits until its key is fetched', async () => {
       const key = await verificationKey(await signingKey('k1'));
-      const fetched = { 'https://b.test': { current: () => key, find: async () => ({ kind: 'key' as const, key }) } };
+      const fetched = {
+        'https://b.test': { isInForce: () => true, find: async () => ({ kind: 'key' as const, key }) },
+      };
       const at = await lab({ others: fetched });
       const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
       expect(outcome.kind).to.equal('claims');
       expect(cache).to.equal('miss');
+    });
+    it('J-043 a token without kid is verified by the one key that fits, and stays with it in the cache', async () => {
+      const at = await lab();
+      const text = await token({ header: { kid: undefined } });
+      expect(await at.verify(text)).to.include({ kid: 'k1', cache: 'miss' });
+      at.keys.set('k2', await verificationKey(await signingKey('k2')));
+      expect(await at.verify(text)).to.include({ kid: 'k1', cache: 'hit' });
+      const later = await at.verify(await token({ header: { kid: undefined }, claims: { uid: 'later' } }));
+      const detail = 'several keys of the issuer fit, and neither kid nor x5t names one';
+      expect(later.outcome).to.deep.equal({ kind: 'refusal', reason: 'token_invalid', detail });
     });
     it('F-014 a fault of a key rejects the verification and refuses no token', async () => {
       const at = await lab();
@@ -190,14 +204,14 @@ describe('token verifier', () => {
     });
     it('of one token stay shared after another token has its result', async () => {
       const { promise, resolve } = createDeferred<Awaited<ReturnType<IssuerKeys['find']>>>();
-      const slow: IssuerKeys = { current: () => undefined, find: () => promise };
+      const slow: IssuerKeys = { isInForce: () => false, find: () => promise };
       const at = await lab({ others: { 'https://slow.test': slow } });
       const second = await token({ claims: { iss: 'https://slow.test' } });
       const firstVerification = at.verify(await token());
       const secondVerification = at.verifyNow(second);
       await firstVerification;
       expect(at.verifyNow(second)).to.equal(secondVerification).and.to.be.a('promise');
-      resolve({ kind: 'unknown' });
+      resolve(unknown);
       await secondVerification;
     });
     it('of a refused token share one check, a later one checks again', async () => {

@@ -4,6 +4,7 @@ import { secrets } from '../../lab/secrets.ts';
 import { type SigningKey, signingKey } from '../../lab/signing-key.ts';
 import { claimRules, issuer, now, token } from '../../lab/token.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -47,12 +48,16 @@ export async function lab(
   const signing = changes.keys ?? [await signingKey('k1'), await signingKey('r1', 'RS256')];
   const keys = new Map(await Promise.all(signing.map(async key => [key.kid, await verificationKey(key)] as const)));
   const finder: IssuerKeys = {
-    current: kid => keys.get(kid),
-    find(kid) {
-      if (result.find !== undefined) return result.find(kid);
-      const key = keys.get(kid);
-      if (key !== undefined) return { kind: 'key', key };
-      return result.missing === 'unknown' ? { kind: 'unknown' } : { kind: 'unavailable', detail: 'no key set yet' };
+    isInForce: key => [...keys.values()].includes(key),
+    find(header) {
+      if (result.find !== undefined) return result.find(header);
+      const set = {
+        keys: new Map([...keys.values()].map(key => [key, new Set<string>()])),
+        kids: new Set(keys.keys()),
+      };
+      const isKnown = header.kid === undefined || keys.has(header.kid);
+      const unavailable = { kind: 'unavailable', detail: 'no key set yet' } as const;
+      return isKnown || result.missing === 'unknown' ? findTokenKey(set, header) : unavailable;
     },
   };
   const trusted = (name: string, found: IssuerKeys) => ({
@@ -101,15 +106,12 @@ export async function lab(
 /** Replaces a key by one that counts its uses. */
 export async function countingKey(at: Lab, kid: string): Promise<{ readonly uses: number }> {
   const key = at.keys.get(kid);
+  if (key === undefined) throw new Error('no key');
   const counter = { uses: 0 };
-  at.keys.set(kid, {
-    kid,
-    thumbprint: kid,
-    cryptoKeyFor(alg) {
-      counter.uses += 1;
-      return key?.cryptoKeyFor(alg);
-    },
-  });
+  at.find = () => {
+    counter.uses += 1;
+    return { kind: 'key', key };
+  };
   return counter;
 }
 

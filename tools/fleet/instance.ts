@@ -1,8 +1,16 @@
 // Simulates one instance of a fleet in virtual time: the product's own state machine of a key set, its requests, and the authentication
 // service. Instances do not affect each other, so each is simulated alone.
 import type { VerificationKey } from '../../src/keys/jwks.ts';
-import { type KeySetEvent, reduce } from '../../src/keys/key-set-reducer.ts';
-import { createKeySetState, isUsable, type KeySetLimits, nextWakeMs, usableKey } from '../../src/keys/key-set-state.ts';
+import {
+  answerNow,
+  createKeySetState,
+  isUsable,
+  type KeySetEvent,
+  type KeySetLimits,
+  type Keys,
+  nextWakeMs,
+  reduce,
+} from '../../src/keys/key-set-machine.ts';
 import type { Random } from './random.ts';
 
 export type Kid = 'k1' | 'k2';
@@ -35,7 +43,7 @@ export interface InstanceObserver {
 /** The latency of the authentication service, also of a refused connection. */
 export const latencyMs = { min: 20, max: 100 } as const;
 
-const sets: Readonly<Record<Kid, ReadonlyMap<string, VerificationKey>>> = { k1: setOf('k1'), k2: setOf('k2') };
+const sets: Readonly<Record<Kid, Keys>> = { k1: setOf('k1'), k2: setOf('k2') };
 
 export function runInstance(
   environment: Environment,
@@ -82,13 +90,13 @@ export function runInstance(
       else if (effect.kind === 'answer' && effect.kid.startsWith('k')) {
         const arrivals = event.kind === 'asked' ? [nowMs] : waiting;
         if (event.kind !== 'asked') waiting = [];
-        const { kind } = effect.lookup;
+        const { kind } = effect.answer;
         for (const ms of arrivals)
-          observer.good(ms, kind === 'key' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind);
+          observer.good(ms, kind === 'known' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind);
       }
     }
     const kid = environment.signingAt(nowMs);
-    if (usableKid !== kid && usableKey(state, kid, nowMs) !== undefined) {
+    if (usableKid !== kid && isKnown(kid)) {
       observer.usable(nowMs, kid);
       usableKid = kid;
       if (goodMs === Number.POSITIVE_INFINITY) goodMs = firstAfter(nowMs, environment.goodPerSecond);
@@ -96,9 +104,13 @@ export function runInstance(
     return effects.some(effect => effect.kind === 'answer');
   }
 
+  function isKnown(kid: Kid): boolean {
+    return answerNow(state, kid, nowMs).kind === 'known';
+  }
+
   function useGoodToken(): void {
     const kid = environment.signingAt(nowMs);
-    if (usableKey(state, kid, nowMs) !== undefined) observer.good(nowMs, 'allowed');
+    if (isKnown(kid)) observer.good(nowMs, 'allowed');
     else if (!send({ kind: 'asked', kid })) waiting.push(nowMs);
   }
 
@@ -110,7 +122,7 @@ export function runInstance(
     const event: KeySetEvent =
       kid === undefined
         ? { kind: 'failed', fetch, problem: 'connection refused', jitter }
-        : { kind: 'fetched', fetch, keys: sets[kid], jitter };
+        : { kind: 'fetched', fetch, set: sets[kid], jitter };
     answer = { atMs: nowMs + fetchMs, event };
   }
 
@@ -119,6 +131,7 @@ export function runInstance(
   }
 }
 
-function setOf(kid: Kid): ReadonlyMap<string, VerificationKey> {
-  return new Map([[kid, { kid, thumbprint: kid, cryptoKeyFor: () => undefined }]]);
+function setOf(kid: Kid): Keys {
+  const key: VerificationKey = { kid, thumbprint: kid, cryptoKeyFor: () => undefined };
+  return { keys: new Map([[key, new Set()]]), kids: new Set([kid]) };
 }

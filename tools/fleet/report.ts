@@ -57,7 +57,7 @@ export function fleetPage(
 # A fleet and its authentication service
 
 What ${instances} instances ask of the authentication service, and what the holders of good tokens notice. It is a simulation in virtual time: each
-instance is the product's own state machine of a key set (\`src/keys/key-set-reducer.ts\`) with the defaults of the configuration and one issuer. How the keys
+instance is the product's own state machine of a key set (\`src/keys/key-set-machine.ts\`) with the defaults of the configuration and one issuer. How the keys
 work: [keys.md](../keys.md).
 
 - \`npm run fleet\` runs it again, in less than a minute; \`-- --instances N --seed S\` changes the fleet. The seed of this page is ${options.seed}.

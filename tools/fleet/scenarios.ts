@@ -1,6 +1,6 @@
 // The scenarios of `npm run fleet`: what happens to the fleet and to the authentication service at time 0, and the bars
 // that the outcome must meet.
-import { fixedLimits } from '../../src/keys/key-set-state.ts';
+import { fixedLimits } from '../../src/keys/key-set-machine.ts';
 import type { Random } from './random.ts';
 import type { Bar, Scenario } from './run.ts';
 

@@ -20,10 +20,13 @@ export function duration(seconds: number): string {
   return seconds > 0 && seconds < 1 ? 'less than 1 s' : `${Math.floor(seconds)} s`;
 }
 
-/** The age of the keys in use, and the problem of the last refresh. */
-export function keyAge({ state, ageSeconds, lastResult, lastProblem }: KeyRingStatus): string {
+/** The age of the keys in use, the problem of the last refresh, and the keys that are not used. */
+export function keyAge({ state, ageSeconds, lastResult, lastProblem, skipped }: KeyRingStatus): string {
   const age = ageSeconds === undefined ? 'no key set yet' : `confirmed ${duration(ageSeconds)} ago`;
   const stale = state === 'stale' ? ', too old to be used' : '';
   const problem = lastResult === 'failure' ? `; the last refresh failed: ${lastProblem ?? 'unknown problem'}` : '';
-  return `${age}${stale}${problem}`;
+  const notUsed = skipped.map(({ key, reason }) => `${key} (${reason})`).join(', ');
+  // The problem of a set without a usable key names them.
+  const isNamed = notUsed === '' || lastProblem?.startsWith('no usable key') === true;
+  return `${age}${stale}${problem}${isNamed ? '' : `; not used: ${notUsed}`}`;
 }
