@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { derivedFiles } from '../../tools/derive/derived-files.ts';
-import { productFamilies } from '../../tools/derive/metrics-page.ts';
+import { productFamilies } from '../support/metric-families.ts';
 
 const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 

@@ -1,5 +1,5 @@
 // The overlays of k8s/ with their own Envoy: their bootstrap and their configuration, as mounted, in a real Envoy and the
-// built product. The other two need a control plane: tools/control-planes/main.ts.
+// built product. The other two need a control plane: npm run cluster.
 import { expect } from 'chai';
 import { verifyStandalone } from '../deploy/k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';

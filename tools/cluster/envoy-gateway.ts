@@ -2,8 +2,8 @@
 // an Envoy of our own in front of the overlay's account-authz and app.
 import { stringify } from 'yaml';
 import { type Manifest, parseManifests } from '../../lab/manifest.ts';
-import { filtersOf, refusedOf, translate, withAddress } from '../control-planes/envoy-gateway.ts';
-import { staticBootstrap } from '../control-planes/xds-dump.ts';
+import { staticBootstrap } from './static-bootstrap.ts';
+import { filtersOf, refusedOf, translate, withAddress } from './translated.ts';
 
 const tls = '/etc/envoy-tls';
 const checked = 'securitypolicy/subscriptions/subscriptions/extauth/0';

@@ -1,16 +1,11 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
-// what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--network-policies] [--namespace NAME]
+// what can be. Prints each row, and exits with 0 only if every row is as expected.
+//   npm run cluster -- [--only NAME]… [--keep] [--egctl FOLDER] [--istio] [--network-policies] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
-// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path. With
-// --envoy-gateway the page for Envoy Gateway is followed: the cluster has its controller, which takes an EnvoyPatchPolicy, the addresses of its
-// Services can be reached from here, and egctl is on the path.
+// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path.
 // With --network-policies the network plugin enforces them, and envoy-sidecar and service show who reaches what.
 // Where the cluster has the metrics API, `kubectl top` and the autoscalers are tried as well.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
-import { execFileSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
-import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Order } from '../../lab/load.ts';
@@ -26,41 +21,33 @@ import {
   hasRevocationList,
   manifestsOf,
 } from './deployments.ts';
-import { documentedSteps } from './documented.ts';
 import { gatewayManifests } from './envoy-gateway.ts';
 import { meshSteps } from './istio.ts';
 import { apply, hasMetrics, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { networkPolicySteps } from './network-policies.ts';
 import { type NodeAgent, startNodeAgent } from './node-agent.ts';
-import { type PageSection, pageSections, pageSteps } from './pages.ts';
-import { lineOf, pageWith, type Row, sectionOf } from './report.ts';
 import { restartSteps } from './restarts.ts';
-import { authzPods, type ClusterRun, measure, settle } from './run.ts';
+import { authzPods, type ClusterRun, lineOf, measure, type Row, settle } from './run.ts';
 
 const image = 'ghcr.io/account-authz/account-authz-demo:0.1.0';
-const page = new URL('../../docs/dev/cluster.md', import.meta.url);
 
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
-    page: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     egctl: { type: 'string' },
     istio: { type: 'boolean', default: false },
-    'envoy-gateway': { type: 'boolean', default: false },
     'network-policies': { type: 'boolean', default: false },
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
-const sections = [...deploymentNames, ...pageSections];
-const all = sections
+const all = deploymentNames
   .filter(name => name !== 'envoy-gateway' || options.egctl !== undefined)
-  .filter(name => (name !== 'istio' && name !== 'pages of istio') || options.istio)
-  .filter(name => name !== 'pages of envoy-gateway' || options['envoy-gateway']);
+  .filter(name => name !== 'istio' || options.istio);
 const chosen = (options.only ?? all).map(name => {
-  const found = sections.find(each => each === name);
-  if (found === undefined) throw new Error(`--only ${name}: one of ${sections.join(', ')}`);
+  const found = deploymentNames.find(each => each === name);
+  if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
   return found;
 });
 
@@ -86,29 +73,13 @@ await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: toolNamesp
 const agent = await startNodeAgent(agentNamespace, image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
-  for (const name of chosen) {
-    if (isPageSection(name)) await pageSteps(name, { authentication, add: adderFor(name) });
-    else await runDeployment(name, agent, authentication);
-    // A run takes half an hour: what there is survives its end.
-    if (options.page) {
-      const section = sectionOf(
-        rows.filter(({ deployment }) => deployment === name),
-        await surroundings(),
-      );
-      const before = await readFile(page, 'utf8').catch(() => '');
-      await writeFile(page, pageWith(before, new Map([[name, section]]), sections));
-    }
-  }
+  for (const name of chosen) await runDeployment(name, agent, authentication);
 } finally {
   if (!options.keep) await kubectl(['delete', 'namespace', toolNamespace, agentNamespace, '--wait=false']);
 }
 const bad = rows.filter(({ isGood }) => !isGood);
 say(`${rows.length} rows, ${bad.length} not as expected`);
 process.exitCode = bad.length === 0 ? 0 : 1;
-
-function isPageSection(name: DeploymentName | PageSection): name is PageSection {
-  return pageSections.some(each => each === name);
-}
 
 function adderFor(deployment: string): ClusterRun['add'] {
   say(deployment);
@@ -136,19 +107,12 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
       const isSidecarOrService = name === 'envoy-sidecar' || name === 'service';
       if (isSidecarOrService && options['network-policies'])
         await networkPolicySteps(run, { namespace: toolNamespace, image });
-      if (name === 'istio') {
-        await documentedSteps(run);
-        await meshSteps(run, token);
-      }
+      if (name === 'istio') await meshSteps(run, token);
       if (name === 'envoy-sidecar') {
-        await documentedSteps(run);
         await changeSteps(run);
         await outageSteps(run);
       }
-      if (name === 'service') {
-        await documentedSteps(run);
-        await certificateStep(run, authorities);
-      }
+      if (name === 'service') await certificateStep(run, authorities);
       if (isSidecarOrService && (await hasMetrics())) await autoscalingSteps(run);
       await steadySteps(run);
       await restartSteps(run);
@@ -219,19 +183,4 @@ async function steadySteps(run: ClusterRun): Promise<void> {
       isGood: limit !== undefined && peak < limit,
     });
   }
-}
-
-async function surroundings() {
-  const version = JSON.parse(await kubectl(['version', '-o', 'json'])).serverVersion.gitVersion;
-  const { items } = JSON.parse(await kubectl(['get', 'nodes', '-o', 'json']));
-  const { containerRuntimeVersion } = items[0].status.nodeInfo;
-  const cpus = items[0].status.capacity.cpu;
-  const { version: product } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
-  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  return {
-    commit: `${git('rev-parse', '--short', 'HEAD')} (${product})`,
-    date: new Date().toISOString().slice(0, 10),
-    kubernetes: version,
-    nodes: `${items.length} node with ${cpus} CPUs, ${containerRuntimeVersion}, Linux ${release()}`,
-  };
 }

@@ -4,7 +4,16 @@ import type { Deployed } from './deployments.ts';
 import { type ContainerStatus, kubectl, type PodState, podsOf, until, untilSettled } from './kubectl.ts';
 import type { ClusterLoad, Window } from './load.ts';
 import type { NodeAgent } from './node-agent.ts';
-import type { Row } from './report.ts';
+
+export interface Row {
+  readonly deployment: string;
+  readonly what: string;
+  readonly expected: string;
+  readonly measured: string;
+  readonly isGood: boolean;
+  /** Absent where no load was measured. */
+  readonly window?: Window;
+}
 
 export interface ClusterRun {
   readonly deployed: Deployed;
@@ -100,4 +109,11 @@ export async function livenessKills({ deployed }: ClusterRun, { name }: PodState
   const { items }: { items: readonly { message: string; count?: number }[] } = JSON.parse(await kubectl(get));
   const kills = items.filter(({ message }) => message.includes(`${container} failed liveness probe`));
   return kills.reduce((sum, { count = 1 }) => sum + count, 0);
+}
+
+export function lineOf({ what, expected, measured, isGood, window }: Row): string {
+  const kinds = Object.entries(window?.lost ?? {}).map(([kind, count]) => `${count} × ${kind}`);
+  const load = window === undefined ? '' : `${window.requests} requests, lost ${kinds.join(', ') || '0'}`;
+  const seen = [measured, load].filter(each => each !== '').join('; ');
+  return `${isGood ? 'ok  ' : 'FAIL'}  ${what}: ${seen} (expected: ${expected})`;
 }

@@ -1,12 +1,8 @@
 // `npm run fleet`: simulates thousands of instances in virtual time and the load that they put on the authentication service. Exits with 1
 // if a scenario misses a bar.
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { toText } from '../../bench/report/table.ts';
-import { fleetSvg } from './chart.ts';
-import { fleetPage, fleetTable, isMet, type Result } from './report.ts';
+import { fleetTable, isMet, type Result } from './report.ts';
 import { runFleet } from './run.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -14,8 +10,6 @@ const { values } = parseArgs({
   options: {
     instances: { type: 'string', default: '5000' },
     seed: { type: 'string', default: '1' },
-    /** Folder of the page and the chart. */
-    out: { type: 'string', default: fileURLToPath(new URL('../../docs/dev/', import.meta.url)) },
   },
 });
 const options = { instances: Number(values.instances), seed: Number(values.seed) };
@@ -31,9 +25,4 @@ const results: Result[] = scenarios.map((scenario, index) => {
   return { scenario, outcome: runFleet(scenario, { ...options, onProgress }) };
 });
 process.stdout.write(`${toText(fleetTable(results), colour)}\n`);
-const title = `A fleet of ${options.instances.toLocaleString('en')} instances: fetches per second`;
-const subtitle = `At the authentication service, from the event on; dashed: the mean after the first minute. Seed ${options.seed}.`;
-await mkdir(values.out, { recursive: true });
-await writeFile(join(values.out, 'fleet.svg'), fleetSvg(results, title, subtitle));
-await writeFile(join(values.out, 'fleet.md'), fleetPage(results, options));
 process.exitCode = results.every(isMet) ? 0 : 1;

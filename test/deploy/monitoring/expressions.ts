@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { runProgram, type Verdict } from '../../../lab/programs.ts';
-import { envoyMetrics } from '../../../tools/derive/envoy-metrics.ts';
-import { seriesNames } from '../../../tools/derive/exposition.ts';
-import { productFamilies } from '../../../tools/derive/metrics-page.ts';
+import { envoyMetrics, productFamilies, seriesNames } from '../../support/metric-families.ts';
 
 /** Parses the expressions with promtool, after it has replaced Grafana's variables with values. */
 export async function parseExpressions(expressions: readonly string[]): Promise<Verdict> {
@@ -26,7 +24,7 @@ export async function parseExpressions(expressions: readonly string[]): Promise<
 
 /** Metric names in expressions that are neither the product's nor in the list of Envoy's. */
 export async function unknownMetrics(expressions: readonly string[]): Promise<readonly string[]> {
-  const known = new Set([...seriesNames(await productFamilies()), ...Object.keys(envoyMetrics), ...ofPrometheus]);
+  const known = new Set([...seriesNames(await productFamilies()), ...envoyMetrics, ...ofPrometheus]);
   return [...new Set(expressions.flatMap(metricsIn))].filter(name => !known.has(name));
 }
 

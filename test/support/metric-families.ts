@@ -1,4 +1,33 @@
-// Parses the Prometheus text format: metrics with type, help and the labels of their series.
+// The metrics of the product and those of Envoy that alerts, dashboard and documents use. A test compares the latter with a live Envoy.
+import { createMetrics } from '../../src/service/metrics.ts';
+
+const issuer = 'https://auth.example.com';
+
+export const envoyMetrics = [
+  'envoy_http_ext_authz_ok',
+  'envoy_http_ext_authz_denied',
+  'envoy_http_ext_authz_error',
+  'envoy_http_ext_authz_failure_mode_allowed',
+  'envoy_http_ext_authz_invalid',
+  'envoy_http_rbac_denied',
+  'envoy_cluster_upstream_rq_total',
+  'envoy_cluster_upstream_rq_timeout',
+  'envoy_cluster_upstream_rq_per_try_timeout',
+  'envoy_cluster_upstream_rq_retry',
+  'envoy_cluster_upstream_rq_pending_overflow',
+  'envoy_cluster_upstream_cx_connect_fail',
+  'envoy_cluster_upstream_rq_time_bucket',
+] as const;
+
+/** The product's metrics page before its first check. */
+export async function productFamilies(): Promise<readonly MetricFamily[]> {
+  const metrics = createMetrics('0', {
+    keySets: () => [{ issuer, keys: 1, ageSeconds: 1 }],
+    cachedTokens: () => 0,
+    revocations: () => undefined,
+  });
+  return parseExposition((await metrics.page()).text);
+}
 
 export interface MetricFamily {
   readonly name: string;
