@@ -12,8 +12,9 @@ export function environmentProblem(env: CommandIo['env']): string | undefined {
 export function proxyOf(env: CommandIo['env']): ProxySettings {
   const first = (...names: string[]): string | undefined =>
     names.map(name => env[name]).find(value => value !== undefined && value !== '');
-  const httpsProxy = first('https_proxy', 'HTTPS_PROXY');
-  const noProxy = first('no_proxy', 'NO_PROXY');
+  // In the order of Go's net/http.
+  const httpsProxy = first('HTTPS_PROXY', 'https_proxy');
+  const noProxy = first('NO_PROXY', 'no_proxy');
   return {
     ...(httpsProxy === undefined ? {} : { httpsProxy }),
     ...(noProxy === undefined ? {} : { noProxy }),

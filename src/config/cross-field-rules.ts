@@ -5,6 +5,7 @@ import { parseHostEntry } from '../authz/hosts.ts';
 import { defaultAccountParameter, parameterGrammar } from '../authz/route-template.ts';
 import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
+import { keyUrlProblem } from '../text/key-url.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
 import { report } from './value-schemas.ts';
@@ -24,10 +25,22 @@ export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as cons
 export function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
   const named = clientCertificateKeys.filter(key => memberOf(issuer, key) !== undefined);
   const [missing] = clientCertificateKeys.filter(key => !named.includes(key));
-  for (const key of named) {
-    if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
-    if (memberOf(issuer, 'jwksFile') !== undefined)
+  for (const key of named) if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
+}
+
+export function refuseConnectionOfFile(issuer: unknown, context: z.RefinementCtx): void {
+  if (memberOf(issuer, 'jwksFile') === undefined) return;
+  for (const key of [...clientCertificateKeys, 'bearerTokenFile']) {
+    if (memberOf(issuer, key) !== undefined)
       report(context, 'must not be set together with jwksFile: a file is read without a connection', [key]);
+  }
+}
+
+export function requireAllowedHttp(issuer: unknown, context: z.RefinementCtx): void {
+  if (memberOf(issuer, 'allowHttp') === true) return;
+  for (const key of ['jwksUrl', 'discoveryUrl']) {
+    const url = memberOf(issuer, key);
+    if (typeof url === 'string' && keyUrlProblem(url, true) === undefined) report(context, keyUrlProblem(url), [key]);
   }
 }
 

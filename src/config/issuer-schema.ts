@@ -3,7 +3,13 @@ import * as z from 'zod';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
 import { claims } from './claims-schema.ts';
-import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
+import {
+  keySources,
+  refuseConnectionOfFile,
+  requireAllowedHttp,
+  requireOneKeySource,
+  requireWholeClientCertificate,
+} from './cross-field-rules.ts';
 import {
   evenIfInvalid,
   fileName,
@@ -13,6 +19,7 @@ import {
   notControl,
   patternedText,
   report,
+  secureKeyUrlPattern,
   text,
 } from './value-schemas.ts';
 
@@ -40,6 +47,8 @@ const accountsRule =
 
 const audiencePattern = `^(?!\\s)(?!.*\\s$)${notControl}*$`;
 
+const secureKeyUrl = { pattern: secureKeyUrlPattern };
+
 export const issuer = mapping({
   issuer: patternedText(issuerGrammar, issuerRule).meta({
     description: 'The issuer as it stands in the claim iss, compared byte for byte.',
@@ -50,11 +59,12 @@ export const issuer = mapping({
     description: 'Accepted audiences: the claim aud must contain at least one of them.',
   }),
   jwksUrl: keyUrl().exactOptional().meta({
-    description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    description:
+      'URL of the key set: https, or http to loopback, or to any host with allowHttp. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
   }),
   discoveryUrl: keyUrl().exactOptional().meta({
     description:
-      'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+      'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback, or to any host with allowHttp. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
   }),
   jwksFile: fileName().exactOptional().meta({
     description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
@@ -101,13 +111,25 @@ export const issuer = mapping({
   clientKeyFile: fileName().exactOptional().meta({
     description: 'Private key of clientCertFile, not encrypted: a PEM file. Needs clientCertFile.',
   }),
+  bearerTokenFile: fileName().exactOptional().meta({
+    description:
+      'A token that is sent as Authorization: Bearer when the keys of this issuer are fetched: to the configured URL and others of its scheme, host and port, never elsewhere. Read for each fetch. The file need not exist yet.',
+  }),
+  allowHttp: z.boolean().default(false).meta({
+    description:
+      'Whether key URLs may be http to any host, for a mesh that encrypts: whoever is on the way can replace the keys.',
+  }),
 })
   .superRefine(requireOneKeySource, evenIfInvalid)
   .superRefine(requireWholeClientCertificate, evenIfInvalid)
+  .superRefine(refuseConnectionOfFile, evenIfInvalid)
+  .superRefine(requireAllowedHttp, evenIfInvalid)
   .meta({
     description: 'An issuer of tokens.',
     oneOf: keySources.map(source => ({ required: [source] })),
     dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
+    if: { properties: { allowHttp: { const: true } }, required: ['allowHttp'] },
+    else: { properties: { jwksUrl: secureKeyUrl, discoveryUrl: secureKeyUrl } },
   });
 
 function requireOneCovered(accounts: readonly string[], context: z.RefinementCtx): void {

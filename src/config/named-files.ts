@@ -76,7 +76,7 @@ export function resolveNamedFiles(config: Config, folder: string): Config {
     ...config,
     ...(revocation === undefined ? {} : { revocation: withAbsolute(revocation, ['file'], folder) }),
     ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
-    issuers: config.issuers.map(issuer => withAbsolute(issuer, issuerFileKeys, folder)),
+    issuers: config.issuers.map(issuer => withAbsolute(issuer, [...issuerFileKeys, 'bearerTokenFile'], folder)),
   };
 }
 

@@ -75,9 +75,18 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
     .meta({ minItems: 1, ...(repeatedAt === undefined ? { uniqueItems: true } : {}) });
 }
 
+/** Http to any host too, which requireAllowedHttp refuses. */
 export function keyUrl() {
-  const loopback = 'http://(?:[Ll]ocalhost|LOCALHOST|127\\.[0-9.]+|\\[[0:]+1\\])(?::[0-9]+)?';
-  return text(keyUrlProblem).meta({ format: 'uri', pattern: `^(?:https://[^\\s/?#@]+|${loopback})(?:[/?][^\\s#]*)?$` });
+  return text(url => keyUrlProblem(url, true)).meta({ format: 'uri', pattern: keyUrlPattern('https?://[^\\s/?#@]+') });
+}
+
+/** A pattern of the URLs that need no allowHttp. */
+export const secureKeyUrlPattern = keyUrlPattern(
+  'https://[^\\s/?#@]+|http://(?:[Ll]ocalhost|LOCALHOST|127\\.[0-9.]+|\\[[0:]+1\\])(?::[0-9]+)?',
+);
+
+function keyUrlPattern(origin: string): string {
+  return `^(?:${origin})(?:[/?][^\\s#]*)?$`;
 }
 
 /** Relative names are relative to the folder of the configuration file. */

@@ -28,7 +28,7 @@ export function findInformation({ routes, account: { parameter }, identityHeader
 }
 
 function issuerWarnings(
-  { audiences, claims, accounts }: IssuerConfig,
+  { audiences, claims, accounts, allowHttp }: IssuerConfig,
   i: number,
   isOneOfSeveral: boolean,
 ): readonly PathProblem[] {
@@ -36,6 +36,11 @@ function issuerWarnings(
   if (audiences.includes('*')) {
     const message = 'has "*", which stands for itself: only tokens whose audience is an asterisk are accepted';
     warnings.push({ path: ['issuers', i, 'audiences'], message });
+  }
+  if (allowHttp) {
+    const message =
+      'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it';
+    warnings.push({ path: ['issuers', i, 'allowHttp'], message });
   }
   if (typeof claims.acc === 'object' && 'keysOf' in claims.acc && !isByAccount(claims.role)) {
     const message =

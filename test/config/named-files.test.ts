@@ -187,13 +187,20 @@ describe('files that a configuration names', () => {
       });
     }
 
-    it('refuses the certificate together with a jwksFile', async () => {
+    it('resolves the name of a bearer token file, which need not exist', async () => {
+      const { issuers } = await configOf(withFiles({}, { 'issuers.0.bearerTokenFile': 'none/token' }));
+      expect(issuers[0]?.bearerTokenFile).to.equal(join(fixtureFolder(), 'none/token'));
+    });
+
+    it('refuses a certificate and a bearer token together with a jwksFile', async () => {
       writeFixture('jwks.json', { keys: [(await signingKey('k1')).publicJwk] });
-      const changes = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
+      const source = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
+      const changes = { ...source, 'issuers.0.bearerTokenFile': 'token' };
       const rule = 'must not be set together with jwksFile: a file is read without a connection';
       expect(await problemsOf(withFiles({}, changes))).to.have.members([
         `issuers[0].clientCertFile: ${rule}`,
         `issuers[0].clientKeyFile: ${rule}`,
+        `issuers[0].bearerTokenFile: ${rule}`,
       ]);
     });
   });

@@ -152,6 +152,7 @@ describe('configuration schema', () => {
           tokenTypes: ['JWT', 'at+jwt'],
           claims: { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' },
           accounts: ['*'],
+          allowHttp: false,
           allowIntegerClaims: false,
         },
       ],

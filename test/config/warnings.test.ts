@@ -22,6 +22,12 @@ type Case = readonly [name: string, changes: Readonly<Record<string, unknown>>, 
 
 const cases: readonly Case[] = [
   ['the smallest configuration', {}],
+  ['http to loopback', { 'issuers.0.jwksUrl': 'http://127.0.0.1:8080/' }],
+  [
+    'allowHttp',
+    { 'issuers.0.allowHttp': true, 'issuers.0.jwksUrl': 'http://keycloak.iam.svc:8080/' },
+    /^issuers\[0\]\.allowHttp: lets the keys be fetched over http: whoever is on the way can replace them/,
+  ],
   [
     'accounts by keysOf with the same roles everywhere',
     { 'issuers.0.claims': { acc: { keysOf: '/organization' } } },

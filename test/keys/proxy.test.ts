@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
+import { proxyOf } from '../../src/commands/environment.ts';
 import { proxyFor } from '../../src/keys/proxy.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
 import { authority, get, host, textOf, useFetchLab } from './fetch-lab.ts';
@@ -50,6 +51,14 @@ describe('proxyFor', () => {
       ).to.deep.equal([]);
     });
   }
+
+  it('is read from the environment in the order of Go, where an empty variable is none', () => {
+    expect(proxyOf({ HTTPS_PROXY: 'upper', https_proxy: 'lower', NO_PROXY: '', no_proxy: 'lower' })).to.deep.equal({
+      httpsProxy: 'upper',
+      noProxy: 'lower',
+    });
+    expect(proxyOf({ HTTP_PROXY: 'plain', ALL_PROXY: 'all' })).to.deep.equal({});
+  });
 
   it('asks loopback directly, and plain http', () => {
     for (const url of ['https://localhost/', 'https://127.9.9.9/', 'https://[::1]/', 'http://keycloak.iam.svc/'])

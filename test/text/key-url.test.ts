@@ -82,7 +82,7 @@ describe('keyUrlProblem', () => {
       'https://[64:ff9b::169.254.169.254]/',
       'https://[2002:a9fe:a9fe::1]/',
     ],
-    'must be https (http is allowed only for loopback addresses)': [
+    'must be https (http is allowed only for loopback addresses, or to any host with allowHttp: true)': [
       'http://auth.example.com/jwks',
       'http://10.0.0.1/jwks',
       'http://128.0.0.1/jwks',
@@ -97,7 +97,7 @@ describe('keyUrlProblem', () => {
   };
   const caseIds: Readonly<Record<string, string>> = {
     'must not have a link-local address: cloud metadata services use them': 'K-041 ',
-    'must be https (http is allowed only for loopback addresses)': 'K-039 K-042 ',
+    'must be https (http is allowed only for loopback addresses, or to any host with allowHttp: true)': 'K-039 K-042 ',
   };
   for (const [problem, urls] of Object.entries(bad)) {
     for (const url of urls) {
