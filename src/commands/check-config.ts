@@ -63,22 +63,29 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   io.stderr.write(strict ? formatProblems(file, warnings) : formatRemarks('warning: ', file, warnings));
   let isGood = !strict || warnings.length === 0;
   const name = envoy ?? admin?.href;
+  let counts = '';
   if (name !== undefined) {
-    const { lines, bytes } = await (admin ? findAdminProblems(admin, config) : findFileProblems(name, config));
+    const { lines, findings, notJudged, bytes } = await (admin
+      ? findAdminProblems(admin, config)
+      : findFileProblems(name, config));
     io.stderr.write(lines);
-    if (lines !== '' && bytes !== undefined) {
+    if (findings > 0 && bytes !== undefined) {
       const command = toCommandLine(['account-authz', 'render', 'envoy-parts', '--config', file]);
       // A file can say anything in its first line, and a reader would copy the command into a shell: it is not repeated here.
       const remedy = isRendered(bytes) ? 'run the command in the first line of the file again' : `run: ${command}`;
       io.stderr.write(`account-authz check-config: to print the settings to use, ${remedy}\n`);
     }
-    isGood &&= lines === '';
+    counts = `${findings} finding${findings === 1 ? '' : 's'}, ${notJudged} not judged`;
+    isGood &&= findings === 0 && (!strict || notJudged === 0);
   }
-  if (!isGood) return 1;
+  if (!isGood) {
+    if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
+    return 1;
+  }
   io.stdout.write(toYaml(config));
   // Comments, so that the output is a valid configuration.
   io.stdout.write(formatRemarks('# information: ', file, information));
-  if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found\n`);
+  if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
   return 0;
 }
 

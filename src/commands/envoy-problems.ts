@@ -1,16 +1,21 @@
 // Finds and formats what is wrong with an Envoy bootstrap or with a dump of a running Envoy. Prints no value of it, which may be a secret.
-import { type ConfigProblem, formatProblems, toPlace, toProblem } from '../config/problems.ts';
+import { type ConfigProblem, formatProblems, formatRemarks, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
-import { lintBootstrap } from '../envoy-config/lint/lint.ts';
+import { describeForeignFile } from '../envoy-config/lint/foreign-file.ts';
+import { type LintResult, lintEnvoy } from '../envoy-config/lint/lint.ts';
+import type { ValuePath } from '../envoy-config/lint/proto-value.ts';
 import type { EnvoyRelevantConfig } from '../envoy-config/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { parseBoundedJson } from '../json/strict-json.ts';
+import { memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';
 import { askEnvoyAdmin } from './envoy-admin.ts';
 
 interface EnvoyProblems {
   /** One line for each; empty if there is none. */
   readonly lines: string;
+  readonly findings: number;
+  /** Among the lines. */
+  readonly notJudged: number;
   /** What was read, if it could be. */
   readonly bytes: Uint8Array | undefined;
 }
@@ -19,7 +24,7 @@ interface EnvoyProblems {
 const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
 // With positions, 4 MiB take 400 MB and some seconds. A dump of a large mesh is longer.
 const maxBytesWithPositions = 4 * 1024 * 1024;
-const maxBytes = 64 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 const dumpTimeoutMs = 10_000;
 const jsonBounds = { maxDepth: 80, maxValues: 5_000_000 } as const;
 const start = { line: 1, column: 1 } as const;
@@ -27,23 +32,50 @@ const start = { line: 1, column: 1 } as const;
 /** The problems of a file, with line and column unless it is longer than 4 MiB. */
 export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
-  const found = (problems: readonly ConfigProblem[]) => formatProblems(file, problems);
-  if (content.kind === 'problem') {
-    return { lines: found([unreadable({ path: [], position: start, message: content.problem })]), bytes: undefined };
-  }
+  const refused = (problems: readonly ConfigProblem[], bytes?: Uint8Array): EnvoyProblems => ({
+    lines: formatProblems(file, problems),
+    findings: problems.length,
+    notJudged: 0,
+    bytes,
+  });
+  if (content.kind === 'problem') return refused([unreadable({ path: [], position: start, message: content.problem })]);
   const { bytes } = content;
-  if (bytes.length > maxBytesWithPositions) return { lines: jsonProblemLines(file, bytes, config), bytes };
+  if (bytes.length > maxBytesWithPositions) return lintJson(file, bytes, config);
   const document = parseYamlDocument(bytes, envoyYaml);
   const problems = document.problems.map(unreadable);
-  if (document.kind === 'document') {
-    for (const { path, message } of lintBootstrap(document.value, config)) {
-      problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
-    }
-  }
+  if ((problems.length > 0 || document.kind !== 'document' || lacksListeners(document.value)) && hasPlaceholders(bytes))
+    problems.unshift(unreadable({ path: [], position: start, message: placeholders }));
+  if (document.kind !== 'document') return refused(problems, bytes);
+  const foreign = describeForeignFile(document.value);
+  if (foreign !== undefined) return refused([unreadable({ path: [], position: start, message: foreign })], bytes);
+  const { problems: found, notJudged } = lintEnvoy(document.value, config);
+  const at = (path: ValuePath, message: string) =>
+    toProblem({ path, position: document.positionOf(path, 'value'), message });
+  problems.push(...found.map(({ path, message }) => at(path, message)));
+  const unknown = notJudged.map(({ path, message }) => at(path, message));
   return {
-    lines: found(problems.toSorted((one, other) => one.line - other.line || one.column - other.column)),
+    lines: formatProblems(file, inOrder(problems)) + formatRemarks('not-judged: ', file, inOrder(unknown)),
+    findings: problems.length,
+    notJudged: unknown.length,
     bytes,
   };
+}
+
+function inOrder(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
+  return problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
+}
+
+const placeholders = 'has placeholders of a template: render it first, and pass the result';
+
+function lacksListeners(value: unknown): boolean {
+  return (
+    !Array.isArray(memberOf(memberOf(value, 'static_resources'), 'listeners')) &&
+    memberOf(value, 'configs') === undefined
+  );
+}
+
+function hasPlaceholders(bytes: Uint8Array): boolean {
+  return /\{\{|\$\{|<%/.test(Buffer.from(bytes).toString());
 }
 
 /** The problems of the dump that the admin interface of an Envoy gives. */
@@ -51,17 +83,23 @@ export async function findAdminProblems(admin: URL, config: EnvoyRelevantConfig)
   const path = '/config_dump?include_eds';
   const answer = await askEnvoyAdmin({ admin, method: 'GET', path, timeoutMs: dumpTimeoutMs, maxBytes });
   const name = admin.href;
-  if (answer.kind === 'problem') return { lines: lineOf(name, [], unread(answer.problem)), bytes: undefined };
-  const bytes = Buffer.from(answer.text);
-  return { lines: jsonProblemLines(name, bytes, config), bytes };
+  if (answer.kind === 'problem')
+    return { lines: lineOf(name, [], unread(answer.problem)), findings: 1, notJudged: 0, bytes: undefined };
+  return lintJson(name, Buffer.from(answer.text), config);
 }
 
-function jsonProblemLines(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig): string {
+function lintJson(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig): EnvoyProblems {
   const parsed = parseBoundedJson(bytes, jsonBounds);
-  if (parsed.kind === 'problem') return lineOf(name, [], unread(`it is no JSON that can be read: ${parsed.problem}`));
-  return lintBootstrap(parsed.value, config)
-    .map(({ path, message }) => lineOf(name, path, message))
-    .join('');
+  const foreign =
+    parsed.kind === 'problem' ? `it is no JSON that can be read: ${parsed.problem}` : describeForeignFile(parsed.value);
+  if (foreign !== undefined || parsed.kind === 'problem')
+    return { lines: lineOf(name, [], unread(foreign ?? '')), findings: 1, notJudged: 0, bytes };
+  const { problems, notJudged }: LintResult = lintEnvoy(parsed.value, config);
+  const lines = [
+    ...problems.map(({ path, message }) => lineOf(name, path, message)),
+    ...notJudged.map(({ path, message }) => `not-judged: ${lineOf(name, path, message)}`),
+  ];
+  return { lines: lines.join(''), findings: problems.length, notJudged: notJudged.length, bytes };
 }
 
 function lineOf(name: string, path: readonly PropertyKey[], message: string): string {

@@ -51,7 +51,7 @@ export function formatProblems(configFile: string, problems: readonly ConfigProb
 
 /** The same for what is valid, each line after `warning: ` or, as a comment in YAML, `# information: `. */
 export function formatRemarks(
-  kind: 'warning: ' | '# information: ',
+  kind: 'warning: ' | '# information: ' | 'not-judged: ',
   configFile: string,
   remarks: readonly ConfigProblem[],
 ): string {

@@ -151,12 +151,14 @@ function healthSettings(isSeveral: boolean): readonly Setting[] {
   ];
 }
 
+export const wholeAnswersScript = 'function envoy_on_response(answer) answer:body() end';
+
 function upstreamFilters(isSeveral: boolean): readonly Tree[] {
   const unused = ['te', 'grpc-timeout', 'x-envoy-expected-rq-timeout-ms'];
   const wholeAnswers = above(
     'Buffers an answer until it is complete. It comes in two parts, and Envoy cannot retry a check after the first part, if the authorizer dies before the second (docs/restarts.md). Needs 1.38: older releases can crash.',
     extension('envoy.filters.http.lua', 'filters.http.lua.v3.Lua', {
-      default_source_code: inline({ inline_string: 'function envoy_on_response(answer) answer:body() end' }),
+      default_source_code: inline({ inline_string: wholeAnswersScript }),
     }),
   );
   return [

@@ -14,7 +14,9 @@ describe('check-config', () => {
     it('prints one line for the shipped envoy.yaml, which has no dangerous setting', async () => {
       const { code, stdout, stderr } = await lint('envoy.yaml', envoy);
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
-      expect(stdout.split('\n').at(-2)).to.match(/^# .*envoy\.yaml: no dangerous setting found$/);
+      expect(stdout.split('\n').at(-2)).to.match(
+        /^# .*envoy\.yaml: no dangerous setting found: 0 findings, 0 not judged$/,
+      );
       expect(await configOf(stdout)).to.deep.equal(await configOf(example));
     });
 
@@ -59,10 +61,10 @@ describe('check-config', () => {
       const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
       const hint = 'account-authz check-config: to print the settings to use, run';
       const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'config.yaml; touch pwned\n'));
-      expect(made.stderr.split('\n').at(-2)).to.equal(`${hint} the command in the first line of the file again`);
+      expect(made.stderr.split('\n').at(-3)).to.equal(`${hint} the command in the first line of the file again`);
       expect(made.stderr).to.not.contain('pwned');
       const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
-      expect(own.stderr.split('\n').at(-2)).to.equal(
+      expect(own.stderr.split('\n').at(-3)).to.equal(
         `${hint}: account-authz render envoy-parts --config ${exampleFile}`,
       );
     });
@@ -86,12 +88,13 @@ describe('check-config', () => {
       expect(envoy.split('\n')[Number(line) - 1]).to.match(/virtual_hosts:/);
     });
 
-    it('reports a mistake at its YAML anchor, and accepts keys that Envoy ignores', async () => {
-      const { stderr } = await lint(
+    it('reports a mistake at its YAML anchor, and finds nothing in keys that Envoy ignores', async () => {
+      const { code, stderr } = await lint(
         'anchored.yaml',
         `!ignore settings: &open { failure_mode_allow: true }\n${envoy.replace('failure_mode_allow: false', 'filter_metadata: *open')}`,
       );
-      expect(stderr).to.equal('');
+      expect(code).to.equal(0);
+      expect(stderr).to.match(/^not-judged: \S+anchored\.yaml:1:9: settings: [^\n]+\n$/);
       const shared = await lint(
         'shared.yaml',
         envoy
@@ -105,8 +108,8 @@ describe('check-config', () => {
       ['an empty file', '', 'unreadable-file'],
       ['broken YAML', 'a: [', 'unreadable-file'],
       ['bytes that are not UTF-8', new Uint8Array([0xff]), 'unreadable-file'],
-      ['a list', '[]', 'unreadable-value'],
-      ['a number', '1', 'unreadable-value'],
+      ['a list', '[]', 'unreadable-file'],
+      ['a number', '1', 'unreadable-file'],
       ['deep nesting', `a: ${'['.repeat(5000)}${']'.repeat(5000)}`, 'unreadable-file'],
       [
         'aliases of aliases',
@@ -127,12 +130,60 @@ describe('check-config', () => {
       });
     }
 
+    it('names what it does not judge, exits 0 for that alone, and 1 with --strict', async () => {
+      const text = envoy.replace(
+        'merge_slashes: true',
+        'merge_slashes: true\n                internal_redirect: { a: b }',
+      );
+      const { code, stdout, stderr } = await lint('unknown.yaml', text);
+      expect(code).to.equal(0);
+      expect(stderr).to.match(/^not-judged: \S+unknown\.yaml:\d+:\d+: \S+internal_redirect: is not judged: [^\n]+\n$/);
+      expect(stdout.split('\n').at(-2)).to.match(/no dangerous setting found: 0 findings, 1 not judged$/);
+      const strict = await run(
+        'check-config',
+        '--strict',
+        '--config',
+        exampleFile,
+        '--envoy',
+        writeFixture('unknown.yaml', text),
+      );
+      expect(strict.code).to.equal(1);
+      expect(strict.stderr.split('\n').at(-2)).to.match(/unknown\.yaml: 0 findings, 1 not judged$/);
+    });
+
+    const indented = envoy.replace(/^/gm, '    ');
+    const foreign: Readonly<Record<string, readonly [content: string, says: RegExp]>> = {
+      'a ConfigMap with a bootstrap': [
+        `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: envoy }\ndata:\n  envoy.yaml: |\n${indented}`,
+        /a bootstrap in the key envoy\.yaml: kubectl get configmap envoy -o jsonpath='\{\.data\.envoy\\\.yaml\}'/,
+      ],
+      'a manifest without one': ['apiVersion: apps/v1\nkind: Deployment\n', /is a Kubernetes manifest \(Deployment\)/],
+      'a file-based LDS': [
+        'resources:\n  - "@type": type.googleapis.com/envoy.config.listener.v3.Listener\n',
+        /is a list of resources/,
+      ],
+      'a list of listeners': ['- name: a\n- name: b\n', /is a list, not a bootstrap/],
+      'a single cluster': ['name: a\nload_assignment: { cluster_name: a }\n', /is a single resource/],
+      'names of version 2': [
+        'static_resources:\n  listeners:\n    - filter_chains: [{ filters: [{ name: envoy.http_connection_manager, config: { stat_prefix: a } }] }]\n',
+        /has names of version 2/,
+      ],
+      'placeholders of a template': ['static_resources: {{ .Values.listeners }}\n', /has placeholders of a template/],
+    };
+    for (const [name, [content, says]] of Object.entries(foreign)) {
+      it(`says what a file is that is no bootstrap: ${name}`, async () => {
+        const { code, stderr } = await lint('foreign.yaml', content);
+        expect(code).to.equal(1);
+        expect(stderr).to.match(says);
+      });
+    }
+
     it('exits 1 for a bootstrap that does not exist', async () => {
       const file = `${fixtureFolder()}/nowhere.yaml`;
       expect(await run('check-config', '--config', exampleFile, '--envoy', file)).to.deep.equal({
         code: 1,
         stdout: '',
-        stderr: `${file}:1:1: the file does not exist [unreadable-file]\n`,
+        stderr: `${file}:1:1: the file does not exist [unreadable-file]\n${file}: 1 finding, 0 not judged\n`,
       });
     });
 

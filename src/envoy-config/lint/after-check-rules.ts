@@ -20,7 +20,9 @@ const harmless = new Set(
   rate_limit_quota.v3.RateLimitQuotaFilterConfig rbac.v3.RBAC
   stateful_session.v3.StatefulSession tap.v3.Tap upstream_codec.v3.UpstreamCodec`
     .split(/\s+/)
-    .map(name => `envoy.extensions.filters.http.${name}`),
+    .map(name => `envoy.extensions.filters.http.${name}`)
+    // istiod writes them around the check: they count, and name the peer in the mesh.
+    .concat('stats.PluginConfig', 'io.istio.http.peer_metadata.Config', 'istio.http.peer_metadata.Config'),
 );
 const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const plainPool = 'envoy.extensions.upstreams.http.http.v3.HttpConnectionPoolProto';
@@ -120,6 +122,8 @@ export const routeRules = {
 function harmful(filter: HttpFilter, names: OwnedNames): readonly Finding[] {
   // The filters in a router have rules of their own.
   if (filter.type === filterTypes.router) return [];
+  // The service of another ext_authz is not in the file: it is named as not judged.
+  if (filter.type === filterTypes.extAuthz) return [];
   if (isHarmless(filter)) return ownedChangesInside(filter.config, names);
   return [{ at: filter.value, says: `(${nameOf(filter.type)}) can change the request after the check` }];
 }

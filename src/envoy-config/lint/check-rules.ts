@@ -93,12 +93,12 @@ export const checkRules = {
     find: ({ settings }) => ifTrue(settings.field('clear_route_cache')),
   },
   'transport-api-version': {
-    what: '`transport_api_version` is not V3',
-    why: 'account-authz supports only version 3 of the protocol, so every check would fail',
+    what: '`transport_api_version` is V2',
+    why: 'account-authz and Envoy since 1.18 support only version 3 of the protocol, so every check would fail',
     fix: 'write `transport_api_version: V3`',
     find: ({ settings }) => {
       const version = settings.field('transport_api_version');
-      return unless(version.choice({ V3: 2 }) === 2, version, 'is not V3');
+      return when(![undefined, 0, 2].includes(version.choice({ AUTO: 0, V2: 1, V3: 2 })), version, 'is not V3');
     },
   },
   'grpc-service': {

@@ -15,6 +15,9 @@ type Clusters = ReadonlyMap<string, Cluster>;
 export interface LintModel {
   readonly resources: Resources;
   readonly policy: EnvoyPolicy;
+  readonly names: OwnedNames;
+  /** Of the configuration. */
+  readonly listen: string;
   /** Whether all listeners and routes are in the file. */
   readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
@@ -91,6 +94,8 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   return {
     resources,
     policy,
+    names,
+    listen: config.listen,
     isComplete,
     listeners,
     managers,
@@ -130,9 +135,10 @@ function readChecks(
   );
 }
 
-// Another ext_authz may ask another service. If all of them do, a cluster has the wrong address instead.
+// Another ext_authz may ask another service; one over HTTP always does. If all of them do, a cluster has the wrong address instead.
 function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
-  const own = checks.filter(({ cluster, config }) => isAt(cluster, config.listen) !== false);
+  const overGrpc = checks.filter(({ settings }) => !settings.field('http_service').isPresent);
+  const own = overGrpc.filter(({ cluster, config }) => isAt(cluster, config.listen) !== false);
   return own.length > 0 ? own : checks;
 }
 

@@ -5,13 +5,16 @@ import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { hostRules } from './host-rules.ts';
-import { toLintModel } from './lint-model.ts';
+import { filterTypes } from './http-filter.ts';
+import { type LintModel, toLintModel } from './lint-model.ts';
+import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
-import { readResources } from './resources.ts';
+import { type Resources, readResources } from './resources.ts';
 import type { Rule, Rules } from './rule.ts';
 import { transportRules } from './transport-rules.ts';
+import { wayRules } from './way-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;
@@ -33,6 +36,7 @@ const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...la
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
   ...bypassRules,
+  ...wayRules,
   ...reachRules,
   ...openRouteRules,
   ...hostRules,
@@ -48,19 +52,35 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   },
 };
 
+export interface LintResult {
+  readonly problems: readonly LintProblem[];
+  /** What is neither known to be harmless nor among the problems. */
+  readonly notJudged: readonly NotJudged[];
+}
+
 /** Returns each problem once. */
 export function lintBootstrap(bootstrap: unknown, config: EnvoyRelevantConfig): readonly LintProblem[] {
+  return lintEnvoy(bootstrap, config).problems;
+}
+
+export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): LintResult {
   const problems = new Map<string, LintProblem>();
+  const places = new Set<string>();
   const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
     const key = JSON.stringify([rule, at.path]);
-    if (!problems.has(key)) problems.set(key, { rule, path: at.path, message: `${says}: ${why}; ${fix} [${rule}]` });
+    if (problems.has(key)) return;
+    problems.set(key, { rule, path: at.path, message: `${says}: ${why}; ${fix} [${rule}]` });
+    places.add(JSON.stringify(at.path));
   };
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
     for (const [id, rule] of Object.entries(rules)) {
       for (const { at, says } of subjects.flatMap(rule.find)) report(id, at, says, rule);
     }
   };
+  const isReported = (path: ValuePath): boolean =>
+    path.some((_, i) => places.has(JSON.stringify(path.slice(0, i + 1))));
   const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
+  const notJudged: NotJudged[] = [];
   for (const resources of readResources(root)) {
     const model = toLintModel(resources, config);
     const checks = model.guarded.flatMap(guarded => guarded.checks);
@@ -70,6 +90,48 @@ export function lintBootstrap(bootstrap: unknown, config: EnvoyRelevantConfig): 
     judge(requestRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
+    // After the rules about single places, which say more.
+    for (const [id, rule] of Object.entries(wayRules)) {
+      for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
+    }
+    notJudged.push(...unknownParts(resources), ...foreignChecks(model));
   }
-  return [...problems.values()];
+  return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
+}
+
+function unknownParts({
+  bootstrap,
+  isDump,
+  listeners,
+  clusters,
+  routes,
+  endpoints,
+  filters,
+}: Resources): readonly NotJudged[] {
+  if (!isDump) return bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap');
+  const isInbound = (listener: ProtoValue): boolean =>
+    listener.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2;
+  return [
+    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'DumpedBootstrap')),
+    ...listeners.filter(isInbound).flatMap(each => findNotJudged(each, 'config.listener.v3.Listener')),
+    ...clusters.flatMap(each => findNotJudged(each, 'config.cluster.v3.Cluster')),
+    ...[...routes.values()].flatMap(each => findNotJudged(each, 'config.route.v3.RouteConfiguration')),
+    ...[...endpoints.values()].flatMap(each => findNotJudged(each, 'config.endpoint.v3.ClusterLoadAssignment')),
+    ...[...filters.values()].flatMap(each => findNotJudged(each, 'HttpFilter')),
+  ];
+}
+
+/** An ext_authz that asks another service than account-authz. */
+function foreignChecks({ guarded }: LintModel): readonly NotJudged[] {
+  return guarded.flatMap(({ manager, checks }) =>
+    manager.chains
+      .flatMap(({ filters }) => filters)
+      .filter(
+        ({ type, value }) => type === filterTypes.extAuthz && !checks.some(({ filter }) => filter.value === value),
+      )
+      .map(({ value }) => ({
+        path: value.path,
+        message: 'asks another authorization service, whose answers can change headers of the request',
+      })),
+  );
 }

@@ -75,6 +75,12 @@ export class ProtoValue {
     return falsehoods.has(word) ? false : undefined;
   }
 
+  /** A boolean, a number or a text as text; undefined for anything else. */
+  scalarText(): string | undefined {
+    const scalar = this.#scalar();
+    return typeof scalar === 'object' || scalar === undefined ? undefined : String(scalar);
+  }
+
   text(): string | undefined {
     const scalar = this.#scalar();
     if (this.isPresent && typeof scalar !== 'string') this.cannotBeJudged('is not text');
@@ -118,6 +124,14 @@ export class ProtoValue {
       const field = this.entry(key);
       return isWanted(toSnakeCase(key)) ? [field] : field.inner(isWanted);
     });
+  }
+
+  /** The wanted texts in it, at any depth. */
+  texts(isWanted: (text: string) => boolean): readonly ProtoValue[] {
+    const value = this.#value;
+    if (typeof value === 'string') return isWanted(value) ? [this] : [];
+    if (Array.isArray(value)) return this.items().flatMap(each => each.texts(isWanted));
+    return this.#keys().flatMap(key => this.entry(key).texts(isWanted));
   }
 
   /** Whether any text in it is wanted. */

@@ -3,6 +3,9 @@ import type { ProtoValue } from './proto-value.ts';
 
 /** What one Envoy runs with. */
 export interface Resources {
+  /** envoy.config.bootstrap.v3.Bootstrap; in a dump it repeats static listeners and clusters. */
+  readonly bootstrap: ProtoValue | undefined;
+  readonly isDump: boolean;
   readonly listeners: readonly ProtoValue[];
   readonly clusters: readonly ProtoValue[];
   /** Where the listeners are, or are missing. */
@@ -43,6 +46,8 @@ function isSection(value: ProtoValue): boolean {
 function readBootstrap(root: ProtoValue): Resources {
   const resources = root.field('static_resources');
   return {
+    bootstrap: root,
+    isDump: false,
     listeners: resources.items('listeners'),
     clusters: resources.items('clusters'),
     place: resources.field('listeners'),
@@ -67,6 +72,8 @@ function readDump(dump: ProtoValue): Resources {
   );
   const clusterLists = ['static_clusters', 'dynamic_active_clusters', 'dynamic_warming_clusters'];
   return {
+    bootstrap,
+    isDump: true,
     listeners: [
       ...among('.ListenersConfigDump', ['static_listeners'], 'listener'),
       ...states.map(each => each.field('listener')),

@@ -9,9 +9,10 @@ import { harmlessSettings } from './mistakes/harmless-settings.ts';
 import { openRoutes } from './mistakes/open-routes.ts';
 import { requests } from './mistakes/requests.ts';
 import { transport } from './mistakes/transport.ts';
+import { ways } from './mistakes/ways.ts';
 import { rulesAfter } from './shipped.ts';
 
-const mistakes = [bypasses, openRoutes, requests, checks, transport, afterCheck]
+const mistakes = [bypasses, openRoutes, requests, checks, transport, afterCheck, ways]
   .flatMap(each => Object.entries(each))
   .map(([rules, edits]) => ({ rules: rules.split(' + '), edits: Object.entries(edits) }));
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { configSchema } from '../../../src/config/schema.ts';
-import { type LintProblem, lintBootstrap } from '../../../src/envoy-config/lint/lint.ts';
+import { type LintProblem, type LintResult, lintBootstrap, lintEnvoy } from '../../../src/envoy-config/lint/lint.ts';
 import type { EnvoyRelevantConfig } from '../../../src/envoy-config/settings.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -67,6 +67,13 @@ export function problemsAfter(edit: (parts: Shipped) => unknown): readonly LintP
   const parts = shipped();
   edit(parts);
   return lintBootstrap(parts.root, parts.config as EnvoyRelevantConfig);
+}
+
+/** All that the lint says of the shipped files after an edit. */
+export function lintAfter(edit: (parts: Shipped) => unknown): LintResult {
+  const parts = shipped();
+  edit(parts);
+  return lintEnvoy(parts.root, parts.config as EnvoyRelevantConfig);
 }
 
 /** The ids of the rules that the shipped files break after an edit, in alphabetical order. */

@@ -47,7 +47,6 @@ export const checks: Mistakes = {
     'a cleared route cache': p => set(p.check, { clear_route_cache: true }),
   },
   'transport-api-version': {
-    'a missing protocol version': p => remove(p.check, 'transport_api_version'),
     'protocol version 2': p => set(p.check, { transport_api_version: 'V2' }),
   },
   'grpc-service': {

@@ -12,6 +12,21 @@ import {
 } from './planting.ts';
 
 export const harmlessSettings: HarmlessEdits = {
+  'an absent version of the protocol, which is 3': p => remove(p.check, 'transport_api_version'),
+  'the version AUTO': p => set(p.check, { transport_api_version: 'AUTO' }),
+  "Istio's own statistics behind the check": p =>
+    p.filters.splice(2, 0, {
+      name: 'istio.stats',
+      typed_config: { '@type': 'type.googleapis.com/stats.PluginConfig' },
+    }),
+  'an ext_authz of somebody else over HTTP before the check': p =>
+    p.filters.splice(
+      1,
+      0,
+      filter('ext_authz.v3.ExtAuthz', {
+        http_service: { server_uri: { uri: 'http://127.0.0.1:4180', cluster: 'upstream', timeout: '1s' } },
+      }),
+    ),
   'a websocket upgrade through the main filter chain': p =>
     set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
   'a disabled CONNECT upgrade': p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT', enabled: false }] }),
