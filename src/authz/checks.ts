@@ -160,11 +160,6 @@ export const checks = {
         'the issuer must write one of audiences into aud: some issuers do if the client requests it, others by their configuration',
     },
   },
-  binding: {
-    token_invalid: {
-      'cnf: bound to a key, not a plain bearer token': 'the issuer must issue plain bearer tokens, without cnf',
-    },
-  },
   claims: {
     token_invalid: {
       '{} is not a time': 'it must be a number of seconds since 1970',
@@ -183,6 +178,16 @@ export const checks = {
       'acc has an upper-case letter, and account.case is lower':
         'the issuer must write accounts in lower case, or account.case must be exact',
       '{} is outside the grammar': identityGrammar,
+    },
+  },
+  binding: {
+    token_invalid: {
+      'cnf has not x5t#S256 alone':
+        'the issuer must bind tokens to a certificate (RFC 8705) or to nothing: no other proof can be checked here',
+      'cnf names a certificate, and the check shows none':
+        'the client must present its certificate to Envoy, whose ext_authz must have include_peer_certificate: true',
+      'cnf names another certificate than that of the client':
+        'the client must present the certificate with which it got the token',
     },
   },
   times: {

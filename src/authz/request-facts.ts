@@ -8,6 +8,8 @@ export interface RequestFacts {
   /** As sent, with its port; empty if the message has none. */
   readonly host: string;
   readonly headers: RequestHeaders;
+  /** The client's certificate as Envoy shows it: PEM, percent-encoded; empty without one. */
+  readonly certificate: string;
   /** Set if the message contradicts itself: such a request is always refused. */
   readonly contradiction: DetailOf<'request_invalid'> | undefined;
 }

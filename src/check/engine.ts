@@ -131,7 +131,7 @@ export function createEngine(options: {
         });
         return { decision, route, principal, signed: undefined, kid, cache };
       };
-      const verification = verifier.verify(outcome.token);
+      const verification = verifier.verify(outcome.token, facts);
       return verification instanceof Promise ? verification.then(decideVerified) : decideVerified(verification);
     },
     cachedTokens: () => verifiedTokens.size(),

@@ -59,7 +59,12 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
       why: 'if true, a request can move to a route other than the checked one',
       accepts: { absent: true },
     },
-    { field: 'include_peer_certificate', value: false, accepts: 'anything' },
+    {
+      field: 'include_peer_certificate',
+      value: true,
+      why: 'a token may be bound to the certificate of its client (RFC 8705)',
+      accepts: 'anything',
+    },
     {
       field: 'filter_enabled',
       why: 'Envoy does not check the other requests',

@@ -5,6 +5,8 @@ export interface CheckRequestMessage {
 }
 
 interface AttributeContextMessage {
+  /** `certificate` is filled with `include_peer_certificate`, where the client presents one: PEM, percent-encoded. */
+  readonly source?: { readonly certificate: string } | null;
   readonly request: RequestMessage | null;
   /** From the route of Envoy's configuration, never from the client. */
   readonly context_extensions: Readonly<Record<string, string>>;

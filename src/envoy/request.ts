@@ -9,6 +9,7 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
     reader: protobuf.Reader.create(bytes),
     message: bytes.toString('latin1'),
     http: { present: false, method: '', path: '', hostStart: 0, hostEnd: 0, query: '', fragment: '' },
+    certificate: { start: 0, end: 0 },
     mapHeaders: [],
     listHeaders: [],
   };
@@ -20,6 +21,10 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
     // Decoded only where account.hosts asks for it.
     get host() {
       return utf8(reading.message, http.hostStart, http.hostEnd);
+    },
+    // Decoded only for a token that is bound to it.
+    get certificate() {
+      return utf8(reading.message, reading.certificate.start, reading.certificate.end);
     },
     headers: toRequestHeaders(reading),
     contradiction: http.present ? contradictionIn(reading) : 'no HTTP attributes',
@@ -56,6 +61,8 @@ interface Reading {
   /** The whole message, one character per byte, so that a slice copies nothing and no buffer outlives the call. */
   readonly message: string;
   readonly http: HttpAttributes;
+  /** The byte range of the client's certificate in the message. */
+  readonly certificate: { start: number; end: number };
   /** From `headers`, which Envoy fills with `encode_raw_headers` off: one entry per name, its lines joined by a comma. */
   readonly mapHeaders: HeaderPlace[];
   /** From `header_map`, which Envoy fills with `encode_raw_headers` on: one entry per header line. */
@@ -69,6 +76,8 @@ type ReadField = (reading: Reading, tag: number) => boolean;
 // proto/envoy/config/core/v3/base.proto. All of these fields have wire type 2 (length-delimited).
 const tagOf = (fieldNumber: number): number => (fieldNumber << 3) | 2;
 const attributesTag = tagOf(1);
+const sourceTag = tagOf(1);
+const certificateTag = tagOf(5);
 const requestTag = tagOf(4);
 const httpTag = tagOf(2);
 const methodTag = tagOf(2);
@@ -108,7 +117,15 @@ function readCheckRequestField(reading: Reading, tag: number): boolean {
 }
 
 function readAttributeContextField(reading: Reading, tag: number): boolean {
+  if (tag === sourceTag) return readNested(reading, readPeerField);
   return tag === requestTag && readNested(reading, readRequestField);
+}
+
+function readPeerField({ reader, certificate }: Reading, tag: number): boolean {
+  if (tag !== certificateTag) return false;
+  certificate.start = startOfValue(reader);
+  certificate.end = reader.pos;
+  return true;
 }
 
 function readRequestField(reading: Reading, tag: number): boolean {

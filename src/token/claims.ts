@@ -3,6 +3,7 @@ import type { DetailOf } from '../authz/checks.ts';
 import type { Identity } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
+import { parseBinding } from './binding.ts';
 import { type CompiledSource, readSource } from './claim-source.ts';
 import { describeClaim, type IdentityRules, parseIdentity } from './identity-claims.ts';
 
@@ -26,26 +27,26 @@ interface TokenTimes {
 
 export interface Claims extends TokenTimes {
   readonly kind: 'claims';
+  /** The SHA-256 of the client certificate that the token is bound to, in base64url. */
+  readonly certificate: string | undefined;
   readonly identity: Identity;
 }
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
+/** Checks issuer, audience, identity fields, the form of the binding and the types of the times. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
   if (memberOf(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
   if (!namesAudience(payload, rules)) {
     return refusal('token_invalid', 'aud names none of audiences', describeClaim(payload, rules.aud));
   }
-  // RFC 7800: the sender of such a token must also prove possession of a key, which a plain bearer request does not.
-  if (Object.hasOwn(payload, 'cnf')) return invalid('cnf: bound to a key, not a plain bearer token');
-
   const times = parseTimes(payload);
   if ('kind' in times) return times;
   const identity = parseIdentity(payload, rules);
   if ('kind' in identity) return identity;
-  const { exp, nbf, iat } = times;
-  return { kind: 'claims', identity, exp, nbf, iat };
+  const certificate = parseBinding(memberOf(payload, 'cnf'));
+  if (typeof certificate === 'object') return certificate;
+  return { kind: 'claims', identity, certificate, ...times };
 }
 
 /** Runs per request, also for a cached token. `now` is wall time in seconds. */

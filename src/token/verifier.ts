@@ -6,11 +6,12 @@ import { memberOf } from '../json/strict-json.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { KeyLookup } from '../keys/key-ring.ts';
 import type { TokenKeyHeader } from '../keys/token-key.ts';
+import { type Client, checkBinding } from './binding.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
 import { isSignedBy } from './signature.ts';
-import type { VerifiedTokens } from './verified-tokens.ts';
+import type { VerifiedToken, VerifiedTokens } from './verified-tokens.ts';
 
 /** The keys of one issuer; an IssuerRing of keys/ has both. */
 export interface IssuerKeys {
@@ -37,9 +38,12 @@ export interface Verification {
   readonly cache: 'hit' | 'miss' | undefined;
 }
 
+/** What is true of a token whoever sends it: a refusal, or claims that its sender and the time are still to be compared with. */
+type Reading = Verification | (VerifiedToken<VerificationKey> & { readonly outcome: undefined });
+
 interface TokenVerifier {
   /** Synchronous for a cached token, and for a refusal that needs neither key nor signature. Throws and rejects only on an internal error. */
-  verify(token: string): Verification | Promise<Verification>;
+  verify(token: string, client: Client): Verification | Promise<Verification>;
 }
 
 export function createTokenVerifier(options: {
@@ -54,11 +58,11 @@ export function createTokenVerifier(options: {
   readonly now: () => number;
 }): TokenVerifier {
   const { issuers, times, maxBytes, verifiedTokens, maxSignatures, now } = options;
-  /** Singleflight: one verification per token at a time. */
-  const inFlight = new Map<string, Promise<Verification>>();
+  /** Singleflight: one verification per token at a time, whoever sends it. */
+  const inFlight = new Map<string, Promise<Reading>>();
   let signatures = 0;
 
-  function verifyKnown(token: string): Verification | undefined {
+  function verifyKnown(token: string, client: Client): Verification | undefined {
     const known = verifiedTokens.get(token);
     if (known === undefined) return undefined;
     const { claims, key } = known;
@@ -66,14 +70,24 @@ export function createTokenVerifier(options: {
       verifiedTokens.remove(token);
       return undefined;
     }
-    const refused = checkTimes(claims, times, now());
-    if (refused?.reason === 'token_expired') verifiedTokens.remove(token);
+    const verification = judge(known, client, 'hit');
+    const { outcome } = verification;
+    if (outcome.kind === 'refusal' && outcome.reason === 'token_expired') verifiedTokens.remove(token);
+    return verification;
+  }
+
+  function judge(
+    { claims, key }: VerifiedToken<VerificationKey>,
+    client: Client,
+    cache: Verification['cache'],
+  ): Verification {
+    const refused = checkBinding(claims.certificate, client) ?? checkTimes(claims, times, now());
     const signed = refused && toUnaddressed(claims.identity);
-    return { outcome: refused ?? claims, signed, kid: key.kid, cache: 'hit' };
+    return { outcome: refused ?? claims, signed, kid: key.kid, cache };
   }
 
   // Refuses before the signature if possible, the cheapest reason first.
-  function verifyNew(token: string): Verification | Promise<Verification> {
+  function verifyNew(token: string): Verification | Promise<Reading> {
     const jws = parseCompactJws(token);
     if (jws.kind === 'refusal') return { outcome: jws, signed: undefined, kid: undefined, cache: 'miss' };
     const outcome = verifyJws(token, jws);
@@ -81,7 +95,7 @@ export function createTokenVerifier(options: {
     return { outcome, signed: undefined, kid: jws.kid, cache: 'miss' };
   }
 
-  function verifyJws(token: string, jws: CompactJws): Refusal | Promise<Verification> {
+  function verifyJws(token: string, jws: CompactJws): Refusal | Promise<Reading> {
     const issuer = trustedIssuer(jws);
     if (issuer === undefined) return invalid('iss is not a configured issuer');
     if (!issuer.algorithms.has(jws.alg)) return invalid('alg is not one of algorithms');
@@ -98,7 +112,7 @@ export function createTokenVerifier(options: {
     jws: CompactJws,
     issuer: TrustedIssuer,
     lookup: KeyLookup | Promise<KeyLookup>,
-  ): Promise<Verification> {
+  ): Promise<Reading> {
     const unsigned = (outcome: Refusal): Verification => ({ outcome, signed: undefined, kid: jws.kid, cache: 'miss' });
     const found = await lookup;
     if (found.kind !== 'key') return unsigned(withoutKey(found));
@@ -116,7 +130,7 @@ export function createTokenVerifier(options: {
     return isSigned ? verifySigned(token, signedBy, issuer, key) : unsigned(invalid('the signature does not verify'));
   }
 
-  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Verification {
+  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Reading {
     const refused = (outcome: Refusal, signed?: SignedIdentity): Verification => ({
       outcome,
       signed,
@@ -125,12 +139,13 @@ export function createTokenVerifier(options: {
     });
     const claims = parseClaims(jws.payload, issuer.rules);
     if (claims.kind === 'refusal') return refused(claims, parseSignedIdentity(jws.payload, issuer.rules));
-    const wrong = checkTimes(claims, times, now());
-    if (wrong !== undefined) return refused(wrong, toUnaddressed(claims.identity));
+    const reading = { outcome: undefined, claims, key };
+    // Refusals are never cached.
+    if (checkTimes(claims, times, now()) !== undefined) return reading;
     // The key set may have changed during the signature check: a removed key proves nothing.
     if (!issuer.keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'));
     verifiedTokens.put(token, { claims, key });
-    return { outcome: claims, signed: undefined, kid: jws.kid, cache: 'miss' };
+    return reading;
   }
 
   // The unverified claim only selects a configured issuer, whose keys must then verify the token.
@@ -140,17 +155,20 @@ export function createTokenVerifier(options: {
   }
 
   return {
-    verify(token) {
+    verify(token, client) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), signed: undefined, kid: undefined, cache: undefined };
       // A text without a dot is never cached, and a lookup costs more than its refusal.
-      const cachedOrInFlight = token.includes('.') ? (verifyKnown(token) ?? inFlight.get(token)) : undefined;
-      if (cachedOrInFlight !== undefined) return cachedOrInFlight;
-      const verification = verifyNew(token);
-      if (!(verification instanceof Promise)) return verification;
-      const settled = verification.finally(() => inFlight.delete(token));
-      inFlight.set(token, settled);
-      return settled;
+      const known = token.includes('.') ? verifyKnown(token, client) : undefined;
+      if (known !== undefined) return known;
+      let reading = inFlight.get(token);
+      if (reading === undefined) {
+        const started = verifyNew(token);
+        if (!(started instanceof Promise)) return started;
+        reading = started.finally(() => inFlight.delete(token));
+        inFlight.set(token, reading);
+      }
+      return reading.then(read => (read.outcome === undefined ? judge(read, client, 'miss') : read));
     },
   };
 }

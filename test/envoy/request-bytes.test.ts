@@ -14,6 +14,7 @@ interface Seen {
   readonly method: string;
   readonly target: string;
   readonly contradicts: boolean;
+  readonly certificate: string;
   readonly headers: ReadonlyMap<string, readonly string[] | undefined>;
 }
 
@@ -150,15 +151,16 @@ function fieldHead(number: number, length: number): Buffer {
   return Buffer.from([...varint((number << 3) | 2), ...varint(length)]);
 }
 
-function read({ method, target, contradiction, headers }: RequestFacts): Seen {
+function read({ method, target, contradiction, headers, certificate }: RequestFacts): Seen {
   const lines = new Map(Array.from(headers.keys(), name => [name, headers.get(name)] as const));
-  return { method, target, contradicts: contradiction !== undefined, headers: lines };
+  return { method, target, contradicts: contradiction !== undefined, certificate, headers: lines };
 }
 
 /** Derives the same from the message that proto-loader decodes, with plain code. */
 function readWithLoader(message: CheckRequestMessage): Seen {
   const http = message.attributes?.request?.http ?? undefined;
-  if (http === undefined) return { method: '', target: '', contradicts: true, headers: new Map() };
+  const certificate = message.attributes?.source?.certificate ?? '';
+  if (http === undefined) return { method: '', target: '', contradicts: true, certificate, headers: new Map() };
   const group = (lines: readonly (readonly [string, string])[]): Map<string, string[]> => {
     const groups = new Map<string, string[]>();
     for (const [name, value] of lines)
@@ -187,6 +189,7 @@ function readWithLoader(message: CheckRequestMessage): Seen {
     method: http.method,
     target: http.path,
     contradicts: contradictions.includes(true),
+    certificate,
     headers: new Map([...joined, ...listed]),
   };
 }

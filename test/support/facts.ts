@@ -16,6 +16,7 @@ export function facts(
     target?: string;
     host?: string;
     headers?: Record<string, string | string[]>;
+    certificate?: string;
     contradiction?: RequestFacts['contradiction'];
   } = {},
 ): RequestFacts {
@@ -25,6 +26,7 @@ export function facts(
     target: changes.target ?? '/api/subscriptions/acct1',
     host: changes.host ?? '',
     headers: new Map(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value : [value]])),
+    certificate: changes.certificate ?? '',
     contradiction: changes.contradiction,
   };
 }

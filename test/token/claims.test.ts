@@ -6,15 +6,22 @@ import { identity } from '../support/facts.ts';
 
 const rules = claimRules();
 
+const thumbprint = 'A'.repeat(43);
+
 describe('parseClaims', () => {
   it('returns the identity fields and the times', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
       identity: identity({ uid, iss: issuer }),
+      certificate: undefined,
       exp: now + 3600,
       nbf: now,
       iat: now - 60,
     });
+  });
+
+  it('returns the certificate that the token is bound to', () => {
+    expect(parseClaims(claims({ cnf: { 'x5t#S256': thumbprint } }), rules)).to.include({ certificate: thumbprint });
   });
 
   const refused: readonly (readonly [detail: string, changes: Readonly<Record<string, unknown>>, found?: string])[] = [
@@ -23,7 +30,9 @@ describe('parseClaims', () => {
     ['aud names none of audiences', { aud: ['https://a.test/', 'account'] }, 'aud is https://a.test/, account'],
     ['aud names none of audiences', { aud: [audience, 1] }, `aud is ${audience}, 1`],
     ['aud names none of audiences', { aud: undefined }, 'there is no aud'],
-    ['cnf: bound to a key, not a plain bearer token', { cnf: {} }],
+    ...[{}, null, 'x', [], { jkt: 'x' }, { 'x5t#S256': 'x' }, { 'x5t#S256': thumbprint, jkt: 'x' }].map(
+      cnf => ['cnf has not x5t#S256 alone', { cnf }] as const,
+    ),
     ['exp is not a time', { exp: '1' }],
     ['exp is not a time', { exp: Number.POSITIVE_INFINITY }],
     ['nbf is not a time', { nbf: null }],

@@ -10,6 +10,7 @@ import { account, identity } from '../support/facts.ts';
 const claims = (exp: number): Claims => ({
   kind: 'claims',
   identity: identity(),
+  certificate: undefined,
   exp,
   nbf: undefined,
   iat: undefined,

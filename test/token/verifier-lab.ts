@@ -14,7 +14,8 @@ import {
 } from '../../src/token/verifier.ts';
 
 export interface Lab {
-  verify(token: string): Promise<Verification>;
+  /** `certificate` is that of the client, as Envoy shows it. */
+  verify(token: string, certificate?: string): Promise<Verification>;
   reasonOf(token: string): Promise<string>;
   readonly keys: Map<string, VerificationKey>;
   /** The result of the verifier as it is: a promise only if it has to wait. */
@@ -79,8 +80,8 @@ export async function lab(
     maxSignatures: changes.maxSignatures ?? 2000,
     now: () => result.clock,
   });
-  const verify = async (text: string): Promise<Verification> => {
-    const verification = await verifier.verify(text);
+  const verify = async (text: string, certificate = ''): Promise<Verification> => {
+    const verification = await verifier.verify(text, { certificate });
     // The log may show the detail and the identity, but never jti, which is only compared with the revocation list.
     secrets.show(
       'log',
@@ -88,7 +89,7 @@ export async function lab(
     );
     return verification;
   };
-  const verifyNow = (text: string): unknown => verifier.verify(text);
+  const verifyNow = (text: string): unknown => verifier.verify(text, { certificate: '' });
   const result: Lab = {
     keys,
     verify,

@@ -1,6 +1,6 @@
 // Changes to the payload of a token: its claims, and their JSON.
 import { dropClaim, listInForm, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
-import { accounts, baseTime, tokenIds } from './identities.ts';
+import { accounts, baseTime, certificates, tokenIds } from './identities.ts';
 import { words } from './random.ts';
 import { drop, escaped, type Member, row, set, type TokenContext, type TokenRow } from './token-draft.ts';
 
@@ -177,7 +177,14 @@ export const claims: readonly TokenRow[] = [
     if (!draft.payload.some(([name]) => name === JSON.stringify(further[0])))
       draft.payload.push([JSON.stringify(further[0]), JSON.stringify(further[1])]);
   }),
-  row(2, 'cnf', draft => set(draft.payload, 'cnf', { jkt: 'x' })),
+  row(4, 'cnf', (draft, { random }) => {
+    const [{ thumbprint = '' } = {}] = certificates;
+    const own = { 'x5t#S256': thumbprint };
+    const others = [{ jkt: 'x' }, {}, null, [], thumbprint, { ...own, jkt: 'x' }, { 'x5t#S256': [thumbprint] }];
+    const near = [`${thumbprint}=`, thumbprint.toLowerCase(), thumbprint.slice(1), ''];
+    const value = random.pick<unknown>([own, own, ...others, ...near.map(each => ({ 'x5t#S256': each }))]);
+    set(draft.payload, 'cnf', value);
+  }),
   row(2, 'a member twice in a nested object', draft => {
     draft.payload.push(['"nested"', '{"a":1,"b":[{"c":1,"\\u0063":2}]}']);
   }),

@@ -10,6 +10,8 @@ export interface RequestDraft {
   method: string;
   path: string;
   host: string;
+  /** As Envoy shows the one of the client; empty without one. */
+  readonly certificate: string;
   /** Without the question mark; undefined: no query. */
   query: string | undefined;
   /** One value per header line. */
@@ -35,7 +37,7 @@ export function row(weight: number, name: string, change: Change): RequestRow {
 export function withHttp(message: CheckMessage, change: (http: HttpAttributes) => HttpAttributes): CheckMessage {
   const http = message.attributes?.request?.http ?? undefined;
   if (http === undefined) return message;
-  return { attributes: { context_extensions: {}, request: { http: change(http) } } };
+  return { attributes: { ...message.attributes, context_extensions: {}, request: { http: change(http) } } };
 }
 
 /** Removes a header line, whatever its case. */

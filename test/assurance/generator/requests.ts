@@ -1,6 +1,6 @@
 // Generated CheckRequests: a request that the token permits, with none, one or a few changes to its path, query, headers, form.
 import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
-import { hostAccounts } from './identities.ts';
+import { certificates, hostAccounts } from './identities.ts';
 import type { Random } from './random.ts';
 import { changeRequest } from './request-changes.ts';
 import type { RequestContext, RequestDraft } from './request-draft.ts';
@@ -24,6 +24,7 @@ export function generateRequest(random: Random, setup: Setup, asked: GeneratedTo
     query: undefined,
     host: pickHost(context),
     lines: [['authorization', `Bearer ${token.text}`]],
+    certificate: pickCertificate(context),
     finish: [],
   };
   if (random.chance(0.3)) draft.lines.push(['x-request-id', random.pick(['r-1', 'a'.repeat(128), '0.A_z-9'])]);
@@ -96,7 +97,21 @@ function pickHost({ random, setup, token }: RequestContext): string {
   return random.pick(usable).replace(label, token.acc) + random.pick(['', '', '', ':443', ':8443']);
 }
 
-function toMessage({ method, path, query, host, lines }: RequestDraft, random: Random): CheckMessage {
+/** Mostly the one of the client; Envoy encodes what no URL has. */
+function pickCertificate({ random, token }: RequestContext): string {
+  const [one = '', other = ''] = certificates.map(({ pem }) => pem);
+  const own = random.chance(0.85) ? token.certificate : random.pick([one, other, '']);
+  return random.weighted([
+    [90, encodeURIComponent(own)],
+    [4, encodeURIComponent(own + other)],
+    [2, encodeURIComponent(other + own)],
+    [2, own],
+    [1, `%${own}`],
+    [1, encodeURIComponent(own.replaceAll('CERTIFICATE', 'PRIVATE KEY'))],
+  ]);
+}
+
+function toMessage({ method, path, query, host, lines, certificate }: RequestDraft, random: Random): CheckMessage {
   const target = query === undefined ? path : `${path}?${query}`;
   const isList = random.chance(0.6);
   const all: [string, string][] = random.chance(0.7)
@@ -120,7 +135,8 @@ function toMessage({ method, path, query, host, lines }: RequestDraft, random: R
       ? { headers: all.map(([key, value]) => ({ key, value: '', raw_value: Buffer.from(value) })) }
       : null,
   };
-  return { attributes: { request: { http }, context_extensions: {} } };
+  const source = certificate === '' ? {} : { source: { certificate } };
+  return { attributes: { ...source, request: { http }, context_extensions: {} } };
 }
 
 /** Joins the lines of one header like Envoy. */

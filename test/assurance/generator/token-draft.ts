@@ -14,6 +14,8 @@ export interface GeneratedToken {
   readonly acc: string;
   readonly accounts: readonly string[];
   readonly role: string;
+  /** The certificate of its client, PEM; empty without one. */
+  readonly certificate: string;
 }
 
 /** The context of a change to a token. */

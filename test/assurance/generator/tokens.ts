@@ -1,6 +1,6 @@
 // Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
 import { listInForm, placeOfSource, setClaim } from './claim-places.ts';
-import { accounts, baseTime, tokenIds, uids } from './identities.ts';
+import { accounts, baseTime, certificates, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
 import { changeToken } from './token-changes.ts';
@@ -49,6 +49,8 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
     placeOfSource(issuer.claims.acc, acc),
     isAlone ? asClaim(acc) : listInForm(issuer.claims.acc, own.map(asClaim)),
   );
+  const bound = random.chance(0.12) ? random.pick(certificates) : undefined;
+  if (bound !== undefined) claim('cnf', { 'x5t#S256': bound.thumbprint });
   writeRoles(random, setup, issuer, { payload, acc, own, role });
   if (settings.scopes !== undefined && random.chance(0.93)) {
     const scopes = scopeList(random, Object.keys(settings.scopes));
@@ -80,7 +82,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   ]);
   const context: TokenContext = { random, setup, signer, issuer, acc, edges };
   const changes = Array.from({ length: count }, () => changeToken(draft, context));
-  return { text: tokenText(draft), changes, edges, acc, accounts: own, role };
+  return { text: tokenText(draft), changes, edges, acc, accounts: own, role, certificate: bound?.pem ?? '' };
 }
 
 /** Whether an account of this name counts, by the grammar and the accounts of the issuer. */

@@ -89,7 +89,7 @@ function applyPolicy(
   if (afterScheme === '') return { reason: 'token_missing' };
   // Without a space after the scheme: another scheme, or an invalid token of this one (H-006).
   if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoPermitted: ['token_invalid'] };
-  const found = verifyToken(afterScheme.replace(/^ +/, ''), settings, keys, now);
+  const found = verifyToken(afterScheme.replace(/^ +/, ''), request.certificate, settings, keys, now);
   if (found.kind === 'refused') return found;
 
   const { claims, iat } = found;

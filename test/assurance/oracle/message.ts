@@ -22,6 +22,8 @@ export interface HttpAttributes {
 
 export interface CheckMessage {
   readonly attributes: {
+    /** PEM, percent-encoded. */
+    readonly source?: { readonly certificate: string };
     readonly request: { readonly http: HttpAttributes | null } | null;
     readonly context_extensions: Readonly<Record<string, string>>;
   } | null;

@@ -22,6 +22,7 @@ function checkRequest(bytes: Buffer): CheckMessage {
   const http = request === undefined ? undefined : messagesIn(request, 2);
   return {
     attributes: {
+      source: { certificate: textIn(messagesIn(attributes, 1) ?? [], 5) },
       context_extensions: {},
       request: request === undefined ? null : { http: http === undefined ? null : httpAttributes(http) },
     },

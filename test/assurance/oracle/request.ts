@@ -14,6 +14,8 @@ export interface RequestFinding {
   readonly isHostKnown: boolean;
   /** The Authorization value without surrounding white space; empty if absent. */
   readonly authorization: string;
+  /** The client's certificate as the check shows it. */
+  readonly certificate: string;
   /** Lower-case name → values, in order. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   /** The contract does not decide whether the request is in the grammar, so the product may refuse it. */
@@ -57,6 +59,7 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
     accounts: named,
     isHostKnown: host.isKnown,
     authorization: authorizations[0] ?? '',
+    certificate: message.attributes?.source?.certificate ?? '',
     headers,
     mayBeInvalid: http.method.length > 32 || inQuery.mayBeInvalid,
   };

@@ -1,4 +1,5 @@
 // Verifies a bearer token, by the contract, "Grammar of a token": returns what it says or the reason of the refusal.
+import { createHash } from 'node:crypto';
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
 import type { IssuerSettings, ListSource, Settings } from './settings.ts';
@@ -40,6 +41,7 @@ const read = new WeakMap<Settings, Map<string, Signed | Refused>>();
 /** `keys`: by issuer, always the same for these settings; `now`: seconds since the epoch. */
 export function verifyToken(
   token: string,
+  certificate: string,
   settings: Settings,
   keys: ReadonlyMap<string, IssuerKeys>,
   now: number,
@@ -50,8 +52,11 @@ export function verifyToken(
   known.set(token, found);
   if (found.kind === 'refused') return found;
 
-  // Times, expiry last.
+  // "Accepted where the check shows the client's certificate and its SHA-256 is that; any other cnf, another certificate or none: token_invalid."
   const { claims, payload } = found;
+  if (payload.has('cnf') && !isBoundTo(payload.get('cnf'), certificate)) return invalid;
+
+  // Times, expiry last.
   const tolerance = settings.clockToleranceSeconds;
   const [exp, nbf, iat] = [payload.get('exp'), payload.get('nbf'), payload.get('iat')];
   if (!isTime(exp) || !(nbf === undefined || isTime(nbf)) || !(iat === undefined || isTime(iat))) return invalid;
@@ -98,7 +103,7 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;
 
   // Audience and claims.
-  if (!isForUs(claimIn(payload, issuer.claims.aud, undefined), issuer.audiences) || payload.has('cnf')) return invalid;
+  if (!isForUs(claimIn(payload, issuer.claims.aud, undefined), issuer.audiences)) return invalid;
   const claims = claimsOf(payload, issuer, settings);
   return claims === undefined ? invalid : { kind: 'signed', claims, payload };
 }
@@ -146,6 +151,20 @@ function isForUs(aud: Json | undefined, audiences: readonly string[]): boolean {
   if (typeof aud === 'string') return audiences.includes(aud);
   if (!Array.isArray(aud)) return false;
   return aud.every(each => typeof each === 'string') && aud.some(each => audiences.includes(each));
+}
+
+// RFC 8705 section 3.1. Of a chain the first.
+function isBoundTo(cnf: Json | undefined, certificate: string): boolean {
+  if (!isObject(cnf) || [...cnf.keys()].join() !== 'x5t#S256') return false;
+  let pem: string;
+  try {
+    pem = decodeURIComponent(certificate);
+  } catch {
+    return false;
+  }
+  const [, body] = pem.split(/-----(?:BEGIN|END) CERTIFICATE-----/);
+  if (body === undefined) return false;
+  return cnf.get('x5t#S256') === createHash('sha256').update(body, 'base64').digest('base64url');
 }
 
 function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Settings): Claims | undefined {
