@@ -29,7 +29,8 @@ export function checkBinding(thumbprint: string | undefined, client: Client): Re
 
 // Of a chain the first.
 function thumbprintOf(certificate: string): string | undefined {
-  const [, base64] = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/.exec(decoded(certificate)) ?? [];
+  const [, base64] =
+    /^-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/.exec(decoded(certificate)) ?? [];
   return base64 && createHash('sha256').update(Buffer.from(base64, 'base64')).digest('base64url');
 }
 

@@ -53,7 +53,7 @@ function rsaPair(modulusLength: number, publicExponent: number): KeyPair {
 
 export function publishedKey(
   { publicKey }: KeyPair,
-  members: { readonly kid: string; readonly alg?: string; readonly use?: string },
+  members: Pick<PublishedKey, 'kid' | 'alg' | 'use' | 'x5t' | 'x5t#S256'>,
 ): PublishedKey {
   return { ...publicKey.export({ format: 'jwk' }), ...members };
 }

@@ -7,7 +7,8 @@ import { createRevocations } from './revocations.ts';
 
 /** A published key and an algorithm to sign with it. */
 export interface Signer {
-  readonly kid: string;
+  /** Undefined: the key is published without one. */
+  readonly kid: string | undefined;
   readonly alg: string;
   readonly pair: KeyPair;
 }
@@ -246,6 +247,14 @@ function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['
 // The same kids at every issuer with different keys: an issuer never verifies with the key of another.
 const kids = ['k1', 'k2', 'K1', '2026-11', '__proto__', 'a b'] as const;
 
+/** As published; nobody computes them. */
+const thumbprints = [
+  { x5t: 'own' },
+  { x5t: 'other' },
+  { 'x5t#S256': 'own' },
+  { x5t: 'other', 'x5t#S256': 'own' },
+] as const;
+
 interface CreatedKeys {
   readonly published: readonly PublishedKey[];
   readonly good: Signer[];
@@ -263,12 +272,13 @@ function createKeys(random: Random, algorithms: readonly string[], state: KeysSt
   const strong = fitting.filter(({ isStrong }) => isStrong);
   for (let count = 1 + random.below(3); count > 0; count -= 1) {
     const pair = random.pick(strong);
-    const kid = nextKid();
+    const kid = random.chance(0.15) ? undefined : nextKid();
     const alg = random.pick(pair.algorithms.filter(each => algorithms.includes(each)));
     published.push(
       publishedKey(pair, {
-        kid,
+        ...(kid === undefined ? {} : { kid }),
         ...(random.chance(0.7) ? { alg } : {}),
+        ...(random.chance(0.3) ? random.pick(thumbprints) : {}),
         ...(random.chance(0.7) ? { use: 'sig' } : {}),
       }),
     );
@@ -289,7 +299,11 @@ function createKeys(random: Random, algorithms: readonly string[], state: KeysSt
       const other =
         keyPairs().published.find(each => each !== pair && each.isStrong && each.algorithms.includes(alg)) ?? pair;
       if (other === pair) published.push(publishedKey(pair, { kid, use: 'enc' }));
-      else published.push(publishedKey(pair, { kid }), publishedKey(other, { kid }));
+      else
+        published.push(
+          publishedKey(pair, { kid, ...random.pick(thumbprints) }),
+          publishedKey(other, { kid, ...random.pick(thumbprints) }),
+        );
     }
     if (kind === 'other alg') published.push(publishedKey(pair, { kid, alg: 'HS256' }));
   }

@@ -91,7 +91,9 @@ const header: readonly TokenRow[] = [
         ['x5u', ''],
         ['x5c', ['!']],
         ['x5t', 1],
-        ['x5t#S256', 'x'],
+        ['x5t', 'own'],
+        ['x5t', 'Own'],
+        ['x5t#S256', 'own'],
         ['cty', 'JWT'],
         ['JKU', 'x'],
         ['__proto__', { crit: [] }],
@@ -132,7 +134,7 @@ const signatures: readonly TokenRow[] = [
       .filter(each => each !== signer);
     const other = all.length === 0 ? signer : random.pick(all);
     if (random.chance(0.5)) set(draft.header, 'alg', other.alg);
-    if (random.chance(0.3)) set(draft.header, 'kid', other.kid);
+    if (random.chance(0.3) && other.kid !== undefined) set(draft.header, 'kid', other.kid);
     draft.sign = input => signature(input, other);
   }),
   row(3, 'HS256 keyed with the public key', (draft, { random, signer }) => {

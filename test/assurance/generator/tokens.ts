@@ -58,10 +58,10 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   }
   if (issuer.claims.actor !== undefined && random.chance(0.6))
     claim(issuer.claims.actor, asClaim(random.pick(['agent-1', '17', 'a', ...uids])));
-  const header: Member[] = [
-    ['"alg"', JSON.stringify(signer.alg)],
-    ['"kid"', JSON.stringify(signer.kid)],
-  ];
+  const header: Member[] = [['"alg"', JSON.stringify(signer.alg)]];
+  if (signer.kid !== undefined && random.chance(0.95)) header.push(['"kid"', JSON.stringify(signer.kid)]);
+  if (random.chance(0.15))
+    header.push([random.pick(['"x5t"', '"x5t#S256"']), random.pick(['"own"', '"own"', '"other"'])]);
   const type = random.pick(issuer.tokenTypes);
   if (type !== '') header.splice(1, 0, ['"typ"', JSON.stringify(random.pick(spellings(type)))]);
 

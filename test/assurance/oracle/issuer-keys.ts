@@ -8,9 +8,11 @@ import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } f
 export type KeysState = 'usable' | 'outage' | 'loading' | 'stale';
 
 export interface PublishedKey extends JsonWebKey {
-  readonly kid: string;
+  readonly kid?: string;
   readonly alg?: string;
   readonly use?: string;
+  readonly x5t?: string;
+  readonly 'x5t#S256'?: string;
 }
 
 export interface IssuerKeys {
@@ -23,14 +25,31 @@ export type KeyAnswer =
   | { readonly kind: 'no such key' }
   | { readonly kind: 'cannot tell' };
 
-export function findKey(keys: IssuerKeys, kid: string): KeyAnswer {
+/** The members of a token's header that choose its key. */
+export interface KeyHeader {
+  readonly alg: string;
+  readonly kid: string | undefined;
+  readonly x5t: string | undefined;
+  readonly x5tS256: string | undefined;
+}
+
+// "The key of a token is the one usable key of its issuer that fits its alg and has its kid (any, where it has none); where several fit, the
+// one whose x5t#S256 or x5t equals the header's; no such key, or still several: token_invalid (the same key twice counts once)."
+export function findKey(keys: IssuerKeys, { alg, kid, x5t, x5tS256 }: KeyHeader): KeyAnswer {
   if (keys.state === 'loading' || keys.state === 'stale') return { kind: 'cannot tell' };
-  const usable = usableKeys(keys.published).filter(({ jwk }) => jwk.kid === kid);
-  const [first, ...others] = usable;
-  // Two different keys under one kid: neither is used.
-  if (first !== undefined && others.every(({ key }) => key.equals(first.key))) return { kind: 'key', ...first };
-  // An unknown kid while the issuer is unreachable: cannot decide.
-  return { kind: keys.state === 'outage' ? 'cannot tell' : 'no such key' };
+  const usable = usableKeys(keys.published).filter(({ jwk }) => kid === undefined || jwk.kid === kid);
+  // An unknown kid while the issuer is unreachable: cannot decide. A token without kid asks for nothing.
+  if (usable.length === 0 && kid !== undefined && keys.state === 'outage') return { kind: 'cannot tell' };
+  const fitting = usable.filter(each => fits(alg, each));
+  const named = fitting.filter(
+    ({ jwk }) => (x5t !== undefined && jwk.x5t === x5t) || (x5tS256 !== undefined && jwk['x5t#S256'] === x5tS256),
+  );
+  const one = theOnly(fitting) ?? theOnly(named);
+  return one === undefined ? { kind: 'no such key' } : { kind: 'key', ...one };
+}
+
+function theOnly([first, ...others]: readonly UsableKey[]): UsableKey | undefined {
+  return first !== undefined && others.every(({ key }) => key.equals(first.key)) ? first : undefined;
 }
 
 interface UsableKey {
@@ -85,12 +104,17 @@ const algorithms: Readonly<
   Ed25519: { type: 'ed25519', hash: null },
 };
 
-/** Whether the key is for the algorithm and verifies the signature over the input. */
-export function proves(alg: string, { jwk, key }: UsableKey, input: string, signature: Buffer): boolean {
+function fits(alg: string, { jwk, key }: UsableKey): boolean {
   const made = Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined;
   if (made === undefined || key.asymmetricKeyType !== made.type) return false;
   if (jwk.alg !== undefined && jwk.alg !== alg) return false;
-  if (made.curve !== undefined && key.asymmetricKeyDetails?.namedCurve !== made.curve) return false;
+  return made.curve === undefined || key.asymmetricKeyDetails?.namedCurve === made.curve;
+}
+
+/** Whether the key is for the algorithm and verifies the signature over the input. */
+export function proves(alg: string, { jwk, key }: UsableKey, input: string, signature: Buffer): boolean {
+  const made = algorithms[alg];
+  if (made === undefined || !fits(alg, { jwk, key })) return false;
   // RFC 7518 section 3.4: r and s, each of the full size, not DER.
   if (made.bytes !== undefined && signature.length !== made.bytes) return false;
   const options = alg.startsWith('PS')

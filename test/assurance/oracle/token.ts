@@ -85,7 +85,8 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   if (['crit', 'b64', 'zip', 'jwk'].some(member => header.has(member))) return invalid;
   const alg = header.get('alg');
   const kid = header.get('kid');
-  if (typeof alg !== 'string' || typeof kid !== 'string' || kid === '') return invalid;
+  if (typeof alg !== 'string') return invalid;
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) return invalid;
 
   // The issuer is configured; only its own algorithms, token types and keys count.
   const issuer = settings.issuers.find(each => each.issuer === payload.get('iss'));
@@ -94,10 +95,18 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   if (!issuer.algorithms.includes(alg) || !isTypeAccepted(header.get('typ'), issuer.tokenTypes)) return invalid;
 
   // The signature.
-  const found = findKey(issuerKeys, kid);
+  const [x5t, x5tS256] = ['x5t', 'x5t#S256'].map(name => {
+    const value = header.get(name);
+    return typeof value === 'string' ? value : undefined;
+  });
+  const found = findKey(issuerKeys, { alg, kid, x5t, x5tS256 });
   // the contract bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
   if (found.kind === 'cannot tell') {
-    return { kind: 'refused', reason: 'keys_unavailable', alsoPermitted: kid.length > 256 ? ['token_invalid'] : [] };
+    return {
+      kind: 'refused',
+      reason: 'keys_unavailable',
+      alsoPermitted: (kid ?? '').length > 256 ? ['token_invalid'] : [],
+    };
   }
   if (found.kind === 'no such key') return invalid;
   if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;
@@ -162,8 +171,8 @@ function isBoundTo(cnf: Json | undefined, certificate: string): boolean {
   } catch {
     return false;
   }
-  const [, body] = pem.split(/-----(?:BEGIN|END) CERTIFICATE-----/);
-  if (body === undefined) return false;
+  const [before, body] = pem.split(/-----(?:BEGIN|END) CERTIFICATE-----/);
+  if (before !== '' || body === undefined || !/^[A-Za-z0-9+/=\s]+$/.test(body)) return false;
   return cnf.get('x5t#S256') === createHash('sha256').update(body, 'base64').digest('base64url');
 }
 
