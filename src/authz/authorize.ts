@@ -128,7 +128,8 @@ export function authorize(
   const refused = refuseCaller(policy, app, revokedBy(addressed));
   if (refused !== undefined) return { decision: refused, principal };
   if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
-  if (scope?.obstacle !== undefined) return { decision: refuseScope(policy, request, scope.obstacle), principal };
+  if (scope?.obstacle !== undefined)
+    return { decision: refuseScope(policy, request, scope.obstacle, identity), principal };
   return { decision: { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } }, principal };
 }
 
@@ -172,9 +173,15 @@ const scopeProblems = {
 
 const maxChallengedScopes = 10;
 
-function refuseScope(policy: Policy, { method, match }: AdmittedRequest, obstacle: Obstacle | Refusal): Refusal {
+function refuseScope(
+  policy: Policy,
+  { method, match }: AdmittedRequest,
+  obstacle: Obstacle | Refusal,
+  { otherScopes }: Identity,
+): Refusal {
   if (typeof obstacle !== 'string') return obstacle;
   const { scopes } = policy;
   const enough = scopes === undefined ? [] : permittedNames(scopes, 'scopes', method, match, maxChallengedScopes);
-  return { ...refusal('scope_forbidden', scopeProblems[obstacle]), scopes: enough };
+  const found = obstacle === 'unknown' ? otherScopes : undefined;
+  return { ...refusal('scope_forbidden', scopeProblems[obstacle], found), scopes: enough };
 }

@@ -26,6 +26,8 @@ export interface Identity {
   readonly role: Claimed | ClaimedByAccount;
   /** Empty if the configuration has no scopes. */
   readonly scope: Claimed | ClaimedByAccount;
+  /** What the token says where the configuration has none of its scopes; for the log only. */
+  readonly otherScopes: string | undefined;
   /** Who acts for the user. Grants nothing. */
   readonly actor: string | undefined;
   /** The configured issuer, which equals the token's `iss` byte for byte. */

@@ -83,8 +83,9 @@ export function parseIdentity(payload: unknown, rules: IdentityRules): Identity 
   if (isRefusal(scope)) return scope;
   const actor = parseActor(payload, rules);
   if (typeof actor === 'object') return actor;
-  const jti = parseId(payload);
-  return { uid, app, accounts, issuerAccounts: rules.accounts, role, scope, actor, iss: rules.issuer, jti };
+  const otherScopes = rules.scopes && isEmpty(scope) ? describeClaim(payload, rules.scope) : undefined;
+  const [issuerAccounts, iss, jti] = [rules.accounts, rules.issuer, parseId(payload)];
+  return { uid, app, accounts, issuerAccounts, role, scope, otherScopes, actor, iss, jti };
 }
 
 /** Those of its fields that are right, although another claim of the token is wrong. Its signature is verified. */
@@ -100,6 +101,10 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
     iss: rules.issuer,
     jti: parseId(payload),
   };
+}
+
+function isEmpty(claimed: Claimed | ClaimedByAccount): boolean {
+  return !('kind' in claimed) && claimed.length === 0;
 }
 
 const none: readonly string[] = [];

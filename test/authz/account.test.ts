@@ -184,6 +184,16 @@ describe('scopes', () => {
     });
   }
 
+  it('are named in the log where the configuration has none of them', () => {
+    const { outcome } = admit(scoped, facts({ target: '/a/acct1' }));
+    if (outcome.kind === 'refusal') throw new Error('not admitted');
+    const who = { ...identity(), otherScopes: 'scope is openid' };
+    const decisionOf = (scope: readonly string[]) =>
+      authorize(scoped, outcome, { ...who, scope }, () => undefined).decision;
+    expect(decisionOf([])).to.include({ reason: 'scope_forbidden', found: 'scope is openid' });
+    expect(decisionOf(['read'])).to.include({ kind: 'allow' });
+  });
+
   it('are judged after the role', () => {
     expect(decide(scoped, { target: '/a/acct1' }, identity({ role: 'x' })).reason).to.equal('role_forbidden');
   });

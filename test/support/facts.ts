@@ -116,6 +116,7 @@ export function identity(
     issuerAccounts: compileIssuerAccounts(issuerAccounts),
     role: typeof role === 'string' ? [role] : role,
     scope: [],
+    otherScopes: undefined,
     actor: undefined,
     iss: 'https://idp.test',
     jti: undefined,

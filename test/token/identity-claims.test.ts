@@ -105,6 +105,20 @@ describe('what a refused claim says, for the log', () => {
   }
 });
 
+describe('scopes that the configuration does not have', () => {
+  it('are kept as text for the log, bounded, where the token has no other', () => {
+    const of = (scope: unknown, rules: Rules = { scopes: ['read'] }) => {
+      const parsed = parseIdentity(claims({ scope }), claimRules(rules));
+      return 'kind' in parsed ? parsed.detail : parsed.otherScopes;
+    };
+    expect(of('openid profile')).to.equal('scope is openid profile');
+    expect(of(['a', 'b\n'])).to.equal('scope is a, b\\u{a}');
+    expect(of(undefined)).to.equal('there is no scope');
+    expect(of('openid read')).to.equal(undefined);
+    expect(of('openid', {})).to.equal(undefined);
+  });
+});
+
 describe('other claims of the identity', () => {
   it('read actor only if it is configured and present', () => {
     const actor: Rules = { claims: { actor: '/act/sub' } };

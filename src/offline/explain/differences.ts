@@ -46,8 +46,8 @@ const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string |
 
 const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   service: ({ fault }) => fault,
-  'path outside the grammar': ({ request }) => wrongSegment(request.target),
-  'a character that not every matching route permits': ({ request }) => wrongSegment(request.target),
+  'path outside the grammar': ({ request }) => wrongSegment(request.target, neverAllowed),
+  'a character that not every matching route permits': ({ request }) => wrongSegment(request.target, notStrict),
   'account-places': ({ config: { account } }) =>
     (['headers', 'query'] as const)
       .filter(place => account[place].length > 0)
@@ -155,16 +155,31 @@ function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string): string
   return issuer && spell(issuer);
 }
 
-function wrongSegment(target: string): string | undefined {
+// As authz/path.ts has them.
+const neverAllowed = /%(?:2[5ef]|3[bf]|5c|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})|[^a-z0-9._~:@!$&'()*+,=%-]/iu;
+const notStrict = /%[0-9a-f]{2}|[^a-z0-9._~:@-]/iu;
+
+const encodings: Readonly<Record<string, string>> = {
+  '%25': 'an encoded percent sign',
+  '%2E': 'an encoded dot',
+  '%2F': 'an encoded slash',
+  '%3B': 'an encoded semicolon',
+  '%3F': 'an encoded question mark',
+  '%5C': 'an encoded backslash',
+};
+
+function wrongSegment(target: string, wrong: RegExp): string | undefined {
   const [path = ''] = target.split('?', 1);
   if (!path.startsWith('/')) return 'it does not start with /';
   const segments = path.slice(1).split('/');
   for (const [i, segment] of segments.entries()) {
     if (segment === '' && i < segments.length - 1) return `segment ${i + 1} is empty`;
-    const [character] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
-    if (character !== undefined) return `segment ${i + 1} has ${quotedPrintable(character)}`;
+    const [found] = wrong.exec(segment) ?? [];
+    if (found === undefined) continue;
+    const name = encodings[found.toUpperCase()] ?? (/^%[017]/.test(found) ? 'an encoded control character' : undefined);
+    return `segment ${i + 1} has ${quotedPrintable(found)}${name === undefined ? '' : `, ${name}`}`;
   }
-  return undefined;
+  return 'its escapes are not UTF-8, or control characters';
 }
 
 function timesOf({ times, now, config }: Known): string {
