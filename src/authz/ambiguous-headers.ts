@@ -1,21 +1,21 @@
 // Refuses headers that change how an upstream reads what account-authz has checked: `connection`, which lets a proxy remove a header, and
 // `content-type`, whose charset some servers use for the query too.
-import type { AccountPlaces } from './account.ts';
+import type { AccountPlace } from './places/place.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestHeaders } from './request-facts.ts';
 
 /** `identityPrefix` and the names of account headers are lower case. */
 export function refuseAmbiguousHeaders(
   identityPrefix: string,
-  places: AccountPlaces,
+  places: readonly AccountPlace[],
   headers: RequestHeaders,
 ): Refusal | undefined {
   const connection = headers.get('connection');
-  if (
-    connection?.some(line => nominates(line, name => name.startsWith(identityPrefix) || places.headers.includes(name)))
-  )
+  const isNeeded = (name: string): boolean =>
+    name.startsWith(identityPrefix) || places.some(({ headers: read }) => read?.includes(name));
+  if (connection?.some(line => nominates(line, isNeeded)))
     return refusal('request_invalid', 'connection nominates a header that the upstream needs');
-  const contentType = places.query.names.size > 0 ? headers.get('content-type') : undefined;
+  const contentType = places.some(({ hasCharset }) => hasCharset) ? headers.get('content-type') : undefined;
   if (contentType !== undefined && !hasPlainCharset(contentType))
     return refusal('request_invalid', 'content-type with an ambiguous charset');
   return undefined;
@@ -35,7 +35,8 @@ const plainCharset = /;[ \t]*charset=(?:utf-8|us-ascii)[ \t]*(?:;|$)/;
 // Django reads the query in the charset of the body: `+AGE-ccount_id` is `account_id` in UTF-7. Every text that a lenient parser may take
 // for the parameter counts, so the quoted and the extended form (`charset*=`, RFC 2231) are refused.
 function hasPlainCharset(lines: readonly string[]): boolean {
-  const [line = '', ...others] = lines;
+  // A waypoint of Istio shows one line twice (istio/istio#59781).
+  const [line = '', ...others] = [...new Set(lines)];
   const text = line.toLowerCase();
   const found = text.match(charsets)?.length ?? 0;
   return others.length === 0 && (found === 0 || (found === 1 && plainCharset.test(text)));

@@ -1,11 +1,10 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
-import { type AccountPlaces, accountsInPath, accountsNamed, addressedAccount } from './account.ts';
+import { addressedAccount } from './account.ts';
 import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
 import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
-import { type HostMatch, type Hosts, matchHost } from './hosts.ts';
 import { parseRequestTarget } from './path.ts';
 import {
   choosePermission,
@@ -15,6 +14,7 @@ import {
   type Permissions,
   permittedNames,
 } from './permission.ts';
+import type { AccountPlace } from './places/place.ts';
 import {
   type Account,
   type Claimed,
@@ -36,11 +36,10 @@ export interface Policy {
   readonly scopes: Permissions | undefined;
   /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;
-  readonly accountPlaces: AccountPlaces;
+  /** In the order in which they are read. */
+  readonly places: readonly AccountPlace[];
   /** Lower case. */
   readonly identityPrefix: string;
-  /** Undefined: a request may be for any host. */
-  readonly hosts: Hosts | undefined;
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
@@ -73,31 +72,26 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   const authorization = facts.headers.get('authorization') ?? [];
   const ambiguity = refuseAmbiguousAuthorization(authorization);
   if (ambiguity !== undefined) return refused(ambiguity);
-  const ambiguousHeader = refuseAmbiguousHeaders(policy.identityPrefix, policy.accountPlaces, facts.headers);
+  const ambiguousHeader = refuseAmbiguousHeaders(policy.identityPrefix, policy.places, facts.headers);
   if (ambiguousHeader !== undefined) return refused(ambiguousHeader);
-  const named = accountsNamed(policy.accountPlaces, facts, target.query);
-  if ('kind' in named) return refused(named);
-
-  const host = matchHost(policy.hosts, facts);
-  if (isInvalid(host)) return refused(host);
 
   const match = matchRoutes(policy.routes, target);
-  if (isInvalid(match)) return refused(match);
-  const inPath = match.kind === 'match' ? accountsInPath(match, policy.accountPlaces.grammar) : [];
-  if ('kind' in inPath) return refused(inPath);
-  if (host.kind === 'refusal') return refused(host);
+  const request = { facts, query: target.query, match };
+  const accounts: Account[] = [];
+  // All that makes a request invalid is found before a host or a route is unknown.
+  let unknown: Refusal | undefined;
+  for (const place of policy.places) {
+    const named = place.read(request);
+    if (!('kind' in named)) accounts.push(...named);
+    else if (named.reason === 'request_invalid') return refused(named);
+    else unknown ??= named;
+  }
+  if (unknown !== undefined) return refused(unknown);
   if (match.kind === 'refusal') return refused(match);
 
   const token = parseBearerToken(authorization);
   if (typeof token !== 'string') return refused(token, match.route);
-  const accounts = [...inPath, ...named];
-  if (host.account !== undefined) accounts.push(host.account);
   return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts, token } };
-}
-
-// All that makes a request invalid is found before a host or a route is unknown.
-function isInvalid(found: HostMatch | RouteMatch | Refusal): found is Refusal & { readonly reason: 'request_invalid' } {
-  return found.kind === 'refusal' && found.reason === 'request_invalid';
 }
 
 /** `principal` is for the log and Envoy, also of a refused request. */

@@ -1,11 +1,10 @@
 // Decides one request by the policy and the token verification of one configuration. The server and `explain` share it.
 import { isDeepStrictEqual } from 'node:util';
-import { compileAccountParameters } from '../authz/account-query.ts';
 import { admit, authorize, type Policy } from '../authz/authorize.ts';
 import type { Decision } from '../authz/decision.ts';
-import { compileHosts } from '../authz/hosts.ts';
 import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
 import { compilePermissions } from '../authz/permission.ts';
+import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
 import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
@@ -109,7 +108,12 @@ export function createEngine(options: {
   const policy = toPolicy(config);
   const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
-    issuers: new Map(config.issuers.map(issuer => [issuer.issuer, toTrustedIssuer(issuer, keyRings, policy)])),
+    issuers: new Map(
+      config.issuers.map(issuer => [
+        issuer.issuer,
+        toTrustedIssuer(issuer, keyRings, policy, toAccountGrammar(config.account)),
+      ]),
+    ),
     times: config.token,
     maxBytes: config.token.maxBytes,
     verifiedTokens,
@@ -141,28 +145,21 @@ export function createEngine(options: {
 const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
 
 function toPolicy({ routes, roles, scopes, apps, account, identityHeaders }: Config): Policy {
-  const { headers, query, hosts, parameter } = account;
-  const grammar = toAccountGrammar(account);
   return {
     identityPrefix: identityHeaders,
-    routes: compileRoutes(routes, parameter),
+    routes: compileRoutes(routes, account.parameter),
     roles: compilePermissions(roles),
     scopes: scopes && compilePermissions(scopes),
     apps: apps.includes('*') ? undefined : new Set(apps),
-    accountPlaces: { headers, query: compileAccountParameters(query), grammar },
-    hosts: hosts && compileHosts(hosts, parameter, grammar.lower),
+    places: compilePlaces(account),
   };
-}
-
-/** `account.dots` and `account.case`, as the grammar of accounts has them. */
-export function toAccountGrammar({ dots, case: letters }: Config['account']): AccountGrammar {
-  return { dots, lower: letters === 'lower' };
 }
 
 function toTrustedIssuer(
   config: IssuerConfig,
   keyRings: ReadonlyMap<string, IssuerKeys>,
-  { roles, scopes, accountPlaces: { grammar } }: Policy,
+  { roles, scopes }: Policy,
+  grammar: AccountGrammar,
 ): TrustedIssuer {
   const { issuer, audiences, claims, accounts, allowIntegerClaims } = config;
   const keys = keyRings.get(issuer);

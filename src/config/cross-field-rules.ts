@@ -1,7 +1,7 @@
 // Rules over several fields of the configuration. They run even if a field is invalid: they take an unknown value and skip what
 // another rule reports.
 import type * as z from 'zod';
-import { parseHostEntry } from '../authz/hosts.ts';
+import { parseHostEntry } from '../authz/places/host-place.ts';
 import { defaultAccountParameter, parameterGrammar } from '../authz/route-template.ts';
 import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';

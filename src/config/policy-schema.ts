@@ -1,6 +1,6 @@
 // The schema of the policy: routes, public routes, places of the account, roles, scopes and applications.
 import * as z from 'zod';
-import { isMethodOverride } from '../authz/account-query.ts';
+import { isMethodOverride } from '../authz/places/query-place.ts';
 import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
@@ -27,7 +27,7 @@ function pathPattern(segment: string): string {
   return `^(?:/(?:${segment}))+(?:/\\*)?$`;
 }
 
-// The grammar of src/authz/hosts.ts likewise.
+// The grammar of src/authz/places/host-place.ts likewise.
 const labelPattern = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostPattern = `^(?::[A-Za-z_][A-Za-z0-9_]*\\.)?${labelPattern}(?:\\.${labelPattern})*$`;
 

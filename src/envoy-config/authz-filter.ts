@@ -1,6 +1,7 @@
 // The ext_authz filter, the guard behind it and the removals before it: every setting with its reason, for render and lint.
 import { extension } from './extension.ts';
-import { type HeaderRule, mutablePattern, spellings } from './headers.ts';
+import type { HeaderRule } from './header-rule.ts';
+import { mutablePattern, spellings } from './headers.ts';
 import { type Setting, toMembers, toSentence } from './setting.ts';
 import type { EnvoyPolicy } from './settings.ts';
 import { above, inline, type Members, type Tree } from './tree.ts';

@@ -1,33 +1,15 @@
 // Every header name that matters, and why: what Envoy shows to the check, what it removes, what an answer sets or removes, and which names
 // the configuration may use. render, lint, answers, check-config and docs/headers.md ask this file.
+import type { AccountSettings } from '../authz/places/places.ts';
 import { upstreamFields } from '../authz/principal.ts';
-
-/** What is done with some names, for one reason. */
-export interface HeaderRule {
-  /** In lower case. With `*` at its end: every name that begins so. */
-  readonly names: readonly string[];
-  /** `override`: an upstream would act on another request than the checked one. */
-  readonly kind: 'identity' | 'filter' | 'override' | 'token' | 'account' | 'context';
-  readonly why: string;
-  /** Envoy shows it to account-authz; `spellings`: what a server could read as this name too, so that account-authz refuses it. */
-  readonly shown?: 'exactly' | 'spellings';
-  /** Where Envoy removes it from requests, in every spelling that a server could read as this name. */
-  readonly removed?: 'everywhere' | 'checked' | 'public';
-  /** Envoy removes it from trailers, which no check sees, in every spelling too. */
-  readonly inTrailers?: 'removed';
-  /** What an allow does with it; `removes`: in each mixture of hyphens and underscores. */
-  readonly allow?: 'sets' | 'removes';
-}
+import { hostOverrides, placeHeaders } from './account-places.ts';
+import type { HeaderRule } from './header-rule.ts';
 
 /** The part of the configuration that decides about headers. */
 export interface HeaderConfig {
   readonly identityHeaders: string;
   readonly token: { readonly forward: boolean };
-  readonly account: {
-    readonly headers: readonly string[];
-    readonly query: readonly string[];
-    readonly hosts?: readonly string[] | undefined;
-  };
+  readonly account: AccountSettings;
 }
 
 const override = { kind: 'override', removed: 'everywhere', inTrailers: 'removed' } as const;
@@ -43,12 +25,6 @@ const methodOverrides = {
   names: ['x-http-method-override', 'x-http-method', 'x-method-override'],
   why: 'an upstream takes another method from it',
   ...override,
-} as const satisfies HeaderRule;
-const hostOverrides = {
-  names: ['forwarded', 'x-forwarded-host', 'x-forwarded-server', 'x-host', 'x-original-host', 'x-http-host-override'],
-  why: 'an upstream takes another host from it, and with it another account',
-  ...override,
-  allow: 'removes',
 } as const satisfies HeaderRule;
 const setByExtAuthz = {
   names: ['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed'],
@@ -76,7 +52,6 @@ export function toHeaderRules(
       ? [{ ...pathOverrides, names: [...pathOverrides.names, ...prefixOverride.names] }]
       : [pathOverrides, { ...prefixOverride, removed: 'checked' } as const]),
     methodOverrides,
-    ...(account.hosts === undefined ? [] : [hostOverrides]),
     {
       names: ['authorization'],
       kind: 'token',
@@ -93,27 +68,7 @@ export function toHeaderRules(
     },
     // Envoy passes it on only with an upgrade.
     { names: ['connection'], kind: 'context', why: 'it may name headers that the next hop removes', shown: 'exactly' },
-    ...(account.query.length === 0
-      ? []
-      : [
-          {
-            names: ['content-type'],
-            kind: 'context',
-            why: 'some servers read a query in its charset',
-            shown: 'exactly',
-          } as const,
-        ]),
-    ...account.headers.map(
-      name =>
-        ({
-          names: [name.toLowerCase()],
-          kind: 'account',
-          why: 'names an account',
-          shown: 'spellings',
-          removed: 'public',
-          inTrailers: 'removed',
-        }) as const,
-    ),
+    ...placeHeaders(account),
   ];
 }
 

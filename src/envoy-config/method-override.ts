@@ -1,4 +1,4 @@
-// RE2 for a query that overrides the method (`_method`, `x-http-method-override`), in the readings of `authz/account-query.ts`: as sent,
+// RE2 for a query that overrides the method (`_method`, `x-http-method-override`), in the readings of `authz/places/query-place.ts`: as sent,
 // percent-decoded once or twice. Envoy refuses it where no check does, on public routes. It may match a little more, never less.
 
 // Whatever is encoded counts as any character: the other characters and the first one decide.

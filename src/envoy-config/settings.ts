@@ -1,7 +1,7 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { type HostEntry, toHostEntries } from '../authz/hosts.ts';
 import { everyMethod } from '../authz/permission.ts';
+import type { HostEntry } from '../authz/places/host-place.ts';
 import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import type { Config } from '../config/schema.ts';
 import { version } from '../package.ts';
@@ -15,7 +15,9 @@ import {
   toTcpAddress,
 } from '../text/listen-address.ts';
 import { resourceMetadataPath } from '../text/resource-metadata.ts';
-import { type HeaderRule, toHeaderRules } from './headers.ts';
+import { hostEntries } from './account-places.ts';
+import type { HeaderRule } from './header-rule.ts';
+import { toHeaderRules } from './headers.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 export type EnvoyRelevantConfig = Pick<
@@ -192,7 +194,7 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
     paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),
     publicRoutes,
     metadata: toMetadata(config),
-    hosts: account.hosts && toHostEntries(account.hosts, account.parameter),
+    hosts: account.hosts && hostEntries(account),
     methods: [...new Set([...methods, ...publicRoutes.flatMap(route => route.methods)])],
     accountHeaders: account.headers.map(header => header.toLowerCase()),
     shownHeaders: headers.filter(({ shown }) => shown !== undefined).flatMap(({ names }) => names),

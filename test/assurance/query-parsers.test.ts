@@ -5,7 +5,7 @@ import { parse as parseFast } from 'fast-querystring';
 import { getQuery, type H3Event } from 'h3';
 import { parse as parsePico } from 'picoquery';
 import qs from 'qs';
-import { accountsInQuery, compileAccountParameters } from '../../src/authz/account-query.ts';
+import { accountsInQuery, compileAccountParameters } from '../../src/authz/places/query-place.ts';
 import { createRandom, type Random, words } from './generator/random.ts';
 
 const parameter = 'account_id';

@@ -1,13 +1,15 @@
 // The headers that change how an upstream reads what account-authz has checked.
 import { expect } from 'chai';
-import { compileAccountParameters } from '../../src/authz/account-query.ts';
 import { refuseAmbiguousHeaders } from '../../src/authz/ambiguous-headers.ts';
+import { headerPlace } from '../../src/authz/places/header-place.ts';
+import { queryPlace } from '../../src/authz/places/query-place.ts';
 import { facts } from '../support/facts.ts';
 
+const grammar = { dots: false, lower: false };
 const judge = (headers: Record<string, string | string[]>, query: readonly string[] = ['account_id']) =>
   refuseAmbiguousHeaders(
     'x-auth-',
-    { headers: ['x-account-id'], query: compileAccountParameters(query), grammar: { dots: false, lower: false } },
+    [headerPlace(['x-account-id'], grammar), queryPlace(query, grammar)],
     facts({ headers }).headers,
   );
 
@@ -65,7 +67,8 @@ describe('refuseAmbiguousHeaders', () => {
     'text/plain, text/html; charset=utf-7',
     'text/plain; charset=utf-8, text/html',
     'charset=utf-8',
-    ['text/plain', 'text/plain'],
+    ['text/plain', 'text/html'],
+    ['text/plain; charset=utf-7', 'text/plain; charset=utf-7'],
   ];
   for (const value of ambiguous) {
     it(`refuses content-type: ${JSON.stringify(value)}`, () => {
@@ -76,7 +79,7 @@ describe('refuseAmbiguousHeaders', () => {
     });
   }
 
-  const plain: readonly string[] = [
+  const plain: readonly (string | string[])[] = [
     '',
     'application/json',
     'application/json; charset=utf-8',
@@ -85,9 +88,10 @@ describe('refuseAmbiguousHeaders', () => {
     'multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW',
     'multipart/form-data; boundary="a, b"; charset=utf-8',
     'text/plain; charsets',
+    ['text/plain; charset=utf-8', 'text/plain; charset=utf-8'],
   ];
   for (const value of plain) {
-    it(`accepts content-type: ${value}`, () => {
+    it(`accepts content-type: ${JSON.stringify(value)}`, () => {
       expect(judge({ 'content-type': value })).to.equal(undefined);
     });
   }

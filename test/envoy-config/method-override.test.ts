@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { accountsInQuery, compileAccountParameters } from '../../src/authz/account-query.ts';
+import { accountsInQuery, compileAccountParameters } from '../../src/authz/places/query-place.ts';
 import { methodOverridePattern } from '../../src/envoy-config/method-override.ts';
 
 const pattern = RE2JS.compile(methodOverridePattern);

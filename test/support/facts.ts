@@ -1,9 +1,8 @@
 // Request facts and policies for tests of the pure policy: valid by default; every part can be replaced.
-import { compileAccountParameters } from '../../src/authz/account-query.ts';
 import type { Policy } from '../../src/authz/authorize.ts';
-import { compileHosts } from '../../src/authz/hosts.ts';
 import { compileIssuerAccounts } from '../../src/authz/issuer-accounts.ts';
 import { compilePermissions } from '../../src/authz/permission.ts';
+import { compilePlaces } from '../../src/authz/places/places.ts';
 import { type Account, type AllowedPrincipal, type Identity, isAccount } from '../../src/authz/principal.ts';
 import { refusal } from '../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
@@ -54,12 +53,14 @@ export function policy(
     roles: tableOf(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
     scopes: changes.scopes && tableOf(changes.scopes),
     apps: changes.apps === undefined ? undefined : new Set(changes.apps),
-    accountPlaces: {
+    places: compilePlaces({
       headers: changes.headers ?? [],
-      query: compileAccountParameters(changes.query ?? []),
-      grammar: { dots: changes.dots ?? false, lower: changes.lower ?? false },
-    },
-    hosts: changes.hosts && compileHosts(changes.hosts, 'account_id', changes.lower),
+      query: changes.query ?? [],
+      hosts: changes.hosts,
+      parameter: 'account_id',
+      dots: changes.dots ?? false,
+      case: changes.lower === true ? 'lower' : 'exact',
+    }),
     identityPrefix: 'x-auth-',
   };
 }

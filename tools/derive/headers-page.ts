@@ -1,10 +1,18 @@
 // docs/headers.md: what happens to each header name, from the one table of the product.
-import { type HeaderRule, toHeaderRules } from '../../src/envoy-config/headers.ts';
+import type { HeaderRule } from '../../src/envoy-config/header-rule.ts';
+import { toHeaderRules } from '../../src/envoy-config/headers.ts';
 
 const example = {
   identityHeaders: 'x-auth-',
   token: { forward: false },
-  account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.example.com'] },
+  account: {
+    headers: ['x-account-id'],
+    query: ['account_id'],
+    hosts: [':account_id.api.example.com'],
+    parameter: 'account_id',
+    dots: false,
+    case: 'exact',
+  } as const,
 };
 
 /** Why a rule is there only with some configurations. */

@@ -1,5 +1,5 @@
 // What Envoy serves without a check: public routes, the metadata document of RFC 9728, and the 404 for everything else.
-import type { HostEntry } from '../../authz/hosts.ts';
+import type { HostEntry } from '../../authz/places/host-place.ts';
 import { filterNames, routeMutations } from '../authz-filter.ts';
 import { typed } from '../extension.ts';
 import { methodOverridePattern } from '../method-override.ts';

@@ -1,8 +1,6 @@
 // What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
 // token, and places in the request; never what stands in the query or in a header.
-import { accountsInQuery, compileAccountParameters } from '../../authz/account-query.ts';
 import type { DetailTemplate } from '../../authz/checks.ts';
-import { compileHosts, matchHost } from '../../authz/hosts.ts';
 import { parseRequestTarget } from '../../authz/path.ts';
 import type { PermissionKind, PermissionTable } from '../../authz/permission.ts';
 import type { SignedIdentity } from '../../authz/principal.ts';
@@ -10,6 +8,7 @@ import type { Route } from '../../authz/route.ts';
 import type { RouteTemplate } from '../../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
+import { placeEntries } from '../../envoy-config/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource } from '../../token/claim-source.ts';
 import { formatList, instant, keyAge } from './format.ts';
@@ -48,11 +47,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target, neverAllowed),
   'a character that not every matching route permits': ({ request }) => wrongSegment(request.target, notStrict),
-  'account-places': ({ config: { account } }) =>
-    (['headers', 'query'] as const)
-      .filter(place => account[place].length > 0)
-      .map(place => `account.${place}: ${formatList(account[place])}`)
-      .join('; '),
+  'account-places': ({ config: { account } }) => placeSettings(account).join('; '),
   host: ({ config }) => hostsOf(config),
   'no host matches': ({ config }) => hostsOf(config),
   route: ({ config, request }) => {
@@ -82,13 +77,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${formatList(config.apps)}`,
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
-    [
-      `routes: ${formatList(routes.map(({ path }) => path))}`,
-      ...(['headers', 'query', 'hosts'] as const).flatMap(place => {
-        const names = account[place] ?? [];
-        return names.length === 0 ? [] : [`account.${place}: ${formatList(names)}`];
-      }),
-    ].join('; '),
+    [`routes: ${formatList(routes.map(({ path }) => path))}`, ...placeSettings(account)].join('; '),
   'the token has no account inside the grammar': known =>
     ofIssuer(known, ({ claims }) => `acc from ${describeSource(claims.acc)}`),
   'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
@@ -106,6 +95,12 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
     methodsOf('scopes', config.scopes ?? new Map(), scopes ?? []),
   'the route is narrowed to other scopes': known => narrowedOf('scopes', known, known.principal?.scope),
 };
+
+function placeSettings(account: Config['account']): readonly string[] {
+  return Object.entries(account).flatMap(([key, value]) =>
+    typeof value === 'object' && value.length > 0 ? `account.${key}: ${formatList(value)}` : [],
+  );
+}
 
 function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly string[]): string {
   return [...table]
@@ -201,22 +196,16 @@ function placesOfOthers({ config, request }: Known, acc: string): readonly strin
   const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
     accountPositions(template).filter(segment => target.segments[segment - 1] !== acc),
   );
-  const inHeaders = config.account.headers.filter(name =>
-    request.headers.some(([sent, value]) => sent === name && value !== acc),
-  );
-  const inQuery = config.account.query.filter(name => {
-    const named = accountsInQuery(compileAccountParameters([name]), target.query);
+  const headers = new Map(request.headers.map(([name, value]) => [name, [value]]));
+  const facts = { host: headers.get('host')?.[0] ?? '', headers };
+  const match = matchRoutes(compileRoutes(config.routes, config.account.parameter), target);
+  const elsewhere = placeEntries(config.account).filter(({ place }) => {
+    const named = place?.read({ facts, query: target.query, match }) ?? [];
     return !('kind' in named) && named.some(value => value !== acc);
   });
-  const host = request.headers.find(([name]) => name === 'host')?.[1];
-  const hosts = config.account.hosts && compileHosts(config.account.hosts, config.account.parameter);
-  const inHost = hosts && host !== undefined ? matchHost(hosts, { host, headers: new Map() }) : undefined;
-  const isOtherHost = inHost?.kind === 'host' && inHost.account !== undefined && inHost.account !== acc;
   return [
     ...[...new Set(inPath)].map(segment => `segment ${segment} of the path`),
-    ...inHeaders.map(name => `the header ${name}`),
-    ...inQuery.map(name => `the parameter ${name}`),
-    ...(isOtherHost ? ['the host'] : []),
+    ...elsewhere.map(({ name }) => name),
   ];
 }
 

@@ -1,5 +1,4 @@
 // Compares an answer of a gateway with what is expected, and says what a difference means and where to look.
-import type { Place } from './plan.ts';
 import type { AskedRequest } from './verification.ts';
 
 export interface Difference {
@@ -80,7 +79,7 @@ function foreignAnswer(
       'something else than account-authz asks for a token: a proxy, another filter of Envoy, or the API itself',
       lint,
     ],
-    [place !== undefined, `the API answered: account-authz does not see ${place && seenIn(place)}`, lint],
+    [place !== undefined, `the API answered: account-authz does not see ${place?.unseen}`, lint],
     [
       !isAsked && !isFiltered,
       'the API answered everything, a path that Envoy refuses too: the URL leads to the API past Envoy, or Envoy routes every path without a check',
@@ -91,19 +90,6 @@ function foreignAnswer(
   const [, meaning = 'the API answered: Envoy does not call account-authz for this route', look = lint] =
     rows.find(([fits]) => fits) ?? [];
   return { meaning, look };
-}
-
-function seenIn(place: Place): string {
-  switch (place.kind) {
-    case 'path':
-      return 'the path that the API sees';
-    case 'header':
-      return `the account header ${place.name}, which Envoy or a proxy does not show it`;
-    case 'query':
-      return `the query parameter ${place.name}`;
-    case 'host':
-      return 'the host that the client asked for';
-  }
 }
 
 /** account-authz refused, with another reason than expected. */

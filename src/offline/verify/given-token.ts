@@ -1,7 +1,7 @@
 // The token on standard input, as far as the plan needs it. The engine judges it.
 import { compileIssuerAccounts, mayClaim } from '../../authz/issuer-accounts.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
 import { isAccount } from '../../authz/principal.ts';
-import { toAccountGrammar } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { memberOf } from '../../json/strict-json.ts';
 import { compileSource, readSource } from '../../token/claim-source.ts';

@@ -1,22 +1,15 @@
 // Plans the requests that show whether a gateway does what a configuration says. Pure: sends nothing. Every request is a GET.
-import { toHostEntries } from '../../authz/hosts.ts';
 import { literalStart, type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
 import type { Config } from '../../config/schema.ts';
+import { type PlaceEntry, placeEntries } from '../../envoy-config/account-places.ts';
 import type { GivenToken } from './given-token.ts';
 import { type PlannedHosts, planHosts } from './planned-hosts.ts';
-
-/** Where a request names another account. */
-export type Place =
-  | { readonly kind: 'path' }
-  | { readonly kind: 'header'; readonly name: string }
-  | { readonly kind: 'query'; readonly name: string }
-  | { readonly kind: 'host'; readonly parent: string };
 
 /** What the request is to show. */
 type Purpose =
   | { readonly kind: 'unmatched path' | 'path outside the grammar' | 'public path' }
   | { readonly kind: 'no token' | 'false signature' | 'own account' }
-  | { readonly kind: 'other account'; readonly place: Place };
+  | { readonly kind: 'other account'; readonly place: Pick<PlaceEntry, 'name' | 'unseen'> };
 
 export interface PlannedRequest {
   readonly purpose: Purpose;
@@ -97,7 +90,7 @@ export function planRequests({ config, host, falseTokens, token }: PlanOptions):
     ...routes.flatMap((route, i) =>
       falseTokens.slice(0, i === 0 ? undefined : 1).map((each, issuer) => request(falseSignature(route, each, issuer))),
     ),
-    ...(withToken === undefined ? [] : placesOf(account).flatMap(place => withToken.otherAccounts(place, routes))),
+    ...(withToken === undefined ? [] : placeEntries(account).flatMap(place => withToken.otherAccounts(place, routes))),
     ...ownAccounts.slice(1),
     ...routes
       .filter(({ template }) => template.subtree)
@@ -144,32 +137,35 @@ function requestsWithToken(
   const host = own === undefined ? gateway : hosts.forAccount(own);
   const request = createRequests(host);
 
-  function ownAccount({ template, name, pathFor }: PlannedRoute): PlannedRequest {
-    const target = pathFor(own ?? mark);
+  function ownAccount(route: PlannedRoute): PlannedRequest {
+    const { template, name, pathFor } = route;
+    const draft = { purpose: { kind: 'own account' }, target: pathFor(own ?? mark), name, authorization } as const;
+    if (own === undefined) return request({ ...draft, words: 'the token' });
     // A token of several accounts must name one.
     const mustName = accounts.length > 1 && !hasAccount(template);
-    return request({
-      ...{ purpose: { kind: 'own account' }, target, name, authorization },
-      ...(mustName && own !== undefined && naming(account, own, target)),
-      ...(own === undefined && { words: 'the token' }),
-    });
+    const [naming] = placeEntries(account).flatMap(place => place.naming(addressable(route, own), own) ?? []);
+    return request({ ...draft, ...(mustName && naming) });
   }
 
   /** None for a token without an account. */
-  function otherAccounts(place: Place, routes: readonly PlannedRoute[]): readonly PlannedRequest[] {
+  function otherAccounts(place: PlaceEntry, routes: readonly PlannedRoute[]): readonly PlannedRequest[] {
     if (own === undefined) return [];
-    return routes
-      .filter(({ template }) => place.kind !== 'path' || hasAccount(template))
-      .map(({ name, pathFor }) => {
-        const target = pathFor(place.kind === 'path' ? other : own);
-        return request({
-          ...{ purpose: { kind: 'other account', place }, target, name, authorization },
-          ...(place.kind === 'header' && { headers: [[place.name, other]] }),
-          ...(place.kind === 'query' && { target: `${target}?${place.name}=${other}` }),
-          ...(place.kind === 'host' && { host: hosts.under(place.parent, other) }),
-          words: `another account in ${describe(place)}`,
-        });
-      });
+    return routes.flatMap(route => {
+      const named = place.naming(addressable(route, own), other);
+      if (named === undefined) return [];
+      const purpose = { kind: 'other account', place } as const;
+      const words = `another account in ${place.name}`;
+      return [request({ purpose, target: route.pathFor(own), name: route.name, authorization, ...named, words })];
+    });
+  }
+
+  function addressable({ template, pathFor }: PlannedRoute, account: string) {
+    return {
+      target: pathFor(account),
+      host,
+      headers: [],
+      targetFor: hasAccount(template) ? pathFor : undefined,
+    };
   }
 
   return { ownAccount, otherAccounts };
@@ -188,14 +184,6 @@ function hasAccount({ segments }: RouteTemplate): boolean {
   return segments.some(({ kind }) => kind === 'account');
 }
 
-/** Names the account in the first place outside the path. */
-function naming({ headers, query }: Config['account'], value: string, path: string): Partial<PlannedRequest> {
-  const [header] = headers;
-  if (header !== undefined) return { headers: [[header, value]] };
-  const [parameter] = query;
-  return parameter === undefined ? {} : { target: `${path}?${parameter}=${value}` };
-}
-
 /** The start that Envoy routes by: the literal part of a template that covers more than itself. */
 function openStart(routes: readonly PlannedRoute[]): string {
   const starts = routes.map(({ template }) => ({
@@ -209,27 +197,4 @@ function absentFrom(accounts: readonly string[]): string {
   let name = mark;
   for (let i = 2; accounts.includes(name); i += 1) name = `${mark}-${i}`;
   return name;
-}
-
-function placesOf({ headers, query, hosts = [], parameter }: Config['account']): readonly Place[] {
-  const parents = toHostEntries(hosts, parameter).filter(entry => entry.kind === 'account');
-  return [
-    { kind: 'path' },
-    ...headers.map(name => ({ kind: 'header', name }) as const),
-    ...query.map(name => ({ kind: 'query', name }) as const),
-    ...parents.map(({ parent }) => ({ kind: 'host', parent }) as const),
-  ];
-}
-
-function describe(place: Place): string {
-  switch (place.kind) {
-    case 'path':
-      return 'the path';
-    case 'header':
-      return `the header ${place.name}`;
-    case 'query':
-      return `the parameter ${place.name}`;
-    case 'host':
-      return `the host (${mark}${place.parent})`;
-  }
 }

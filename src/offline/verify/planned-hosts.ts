@@ -1,5 +1,5 @@
 // The hosts of planned requests: the gateway's own, and one for each other entry of `account.hosts`.
-import { type HostEntry, isAccountLabel, toHostEntries } from '../../authz/hosts.ts';
+import { type HostEntry, isAccountLabel, toHostEntries } from '../../authz/places/host-place.ts';
 import type { Config } from '../../config/schema.ts';
 
 type HostSettings = Pick<Config['account'], 'hosts' | 'parameter'>;
@@ -10,8 +10,6 @@ export interface PlannedHosts {
   forAccount(account: string): string;
   /** One for each entry but the gateway's. */
   readonly others: readonly string[];
-  /** The host under the parent of an entry that names this account. */
-  under(parent: string, account: string): string;
 }
 
 /** The entry of account.hosts for the gateway, or undefined if none matches. */
@@ -39,6 +37,5 @@ export function planHosts(account: HostSettings, gateway: string, example: strin
       return literal === undefined ? gateway : hostOf(literal);
     },
     others: entries.map(hostOf).filter(host => own === undefined || host !== hostOf(own)),
-    under: (parent, name) => `${name}${parent}${port}`,
   };
 }

@@ -168,7 +168,7 @@ function hasAmbiguousHeader(headers: ReadonlyMap<string, readonly string[]>, set
     name.startsWith(settings.identityPrefix) || settings.accountHeaders.includes(name);
   if (nominated.some(name => isOwned(name.toLowerCase()))) return true;
   if (settings.accountQuery.length === 0) return false;
-  const [contentType = '', ...others] = headers.get('content-type') ?? [];
+  const [contentType = '', ...others] = [...new Set(headers.get('content-type'))];
   const charsets = contentType
     .toLowerCase()
     .split(/[;,]/)

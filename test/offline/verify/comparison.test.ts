@@ -1,6 +1,7 @@
 // What `verify` says of each answer that is not as expected: the meaning, and where to look.
 import { expect } from 'chai';
 import type { Reason } from '../../../src/authz/refusal.ts';
+import { placeEntries } from '../../../src/envoy-config/account-places.ts';
 import { explainDifference } from '../../../src/offline/verify/comparison.ts';
 import type { PlannedRequest } from '../../../src/offline/verify/plan.ts';
 import type { AskedRequest } from '../../../src/offline/verify/verification.ts';
@@ -17,9 +18,15 @@ const statuses = {
 const wanted = (reason: keyof typeof statuses) => ({ kind: 'refused', status: statuses[reason], reason }) as const;
 const passed = { kind: 'passed' } as const;
 const noToken: Purpose = { kind: 'no token' };
-const otherPath: Purpose = { kind: 'other account', place: { kind: 'path' } };
-const otherHost: Purpose = { kind: 'other account', place: { kind: 'host', parent: '.api.test' } };
-const named = (kind: 'header' | 'query', name: string): Purpose => ({ kind: 'other account', place: { kind, name } });
+const account = { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.test'] };
+const places = placeEntries({ ...account, parameter: 'account_id', dots: false, case: 'exact' });
+const otherIn = (name: string): Purpose => {
+  const place = places.find(each => each.name.includes(name));
+  if (place === undefined) throw new Error(`no place ${name}`);
+  return { kind: 'other account', place };
+};
+const otherPath = otherIn('path');
+const otherHost = otherIn('host');
 
 interface Row {
   readonly purpose?: Purpose;
@@ -51,14 +58,14 @@ const rows: readonly Row[] = [
   },
   { purpose: otherHost, expected: mismatch, status: 200, meaning: 'does not see the host', look: 'check-config' },
   {
-    purpose: named('header', 'x-account-id'),
+    purpose: otherIn('x-account-id'),
     expected: mismatch,
     status: 200,
     meaning: 'account header x-account-id',
     look: 'check-config',
   },
   {
-    purpose: named('query', 'account_id'),
+    purpose: otherIn('parameter account_id'),
     expected: mismatch,
     status: 200,
     meaning: 'query parameter account_id',

@@ -1,8 +1,8 @@
 // The accounts that a query names, and the parameters that some server would take for one of them.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { accountsInQuery, compileAccountParameters, isMethodOverride } from '../../src/authz/account-query.ts';
-import { runs } from '../support/foreign-bytes.ts';
+import { accountsInQuery, compileAccountParameters, isMethodOverride } from '../../../src/authz/places/query-place.ts';
+import { runs } from '../../support/foreign-bytes.ts';
 
 const parameters = compileAccountParameters(['account_id']);
 

@@ -1,8 +1,8 @@
 // The hosts of requests: entries, matching, the account in a host, and hosts that contradict.
 import { expect } from 'chai';
-import { admit, authorize } from '../../src/authz/authorize.ts';
-import { compileHosts, matchHost, parseHostEntry } from '../../src/authz/hosts.ts';
-import { facts, identity, policy, route } from '../support/facts.ts';
+import { admit, authorize } from '../../../src/authz/authorize.ts';
+import { compileHosts, matchHost, parseHostEntry } from '../../../src/authz/places/host-place.ts';
+import { facts, identity, policy, route } from '../../support/facts.ts';
 
 const hosts = compileHosts([':account_id.api.example.com', 'api.example.com', 'www.API.example.com'], 'account_id');
 

@@ -1,8 +1,9 @@
 // The hosts that requests may be for. The first label of a host may name the account, as in `acme.api.example.com`.
-import { type NotationProblem, notationProblem } from './notation-problem.ts';
-import type { Account } from './principal.ts';
-import { type Refusal, refusal } from './refusal.ts';
-import type { RequestFacts } from './request-facts.ts';
+import { type NotationProblem, notationProblem } from '../notation-problem.ts';
+import type { Account, AccountGrammar } from '../principal.ts';
+import { type Refusal, refusal } from '../refusal.ts';
+import type { RequestFacts } from '../request-facts.ts';
+import type { AccountPlace } from './place.ts';
 
 /** One entry of the configuration. Names are in lower case. */
 export type HostEntry =
@@ -50,6 +51,22 @@ export function compileHosts(texts: readonly string[], parameter: string, lower 
     literals: new Set(entries.flatMap(entry => (entry.kind === 'literal' ? entry.host : []))),
     parents: new Set(entries.flatMap(entry => (entry.kind === 'account' ? entry.parent : []))),
     lower,
+  };
+}
+
+/** Without `texts` any host is good. */
+export function hostPlace(
+  texts: readonly string[] | undefined,
+  parameter: string,
+  { lower }: AccountGrammar,
+): AccountPlace {
+  const hosts = texts && compileHosts(texts, parameter, lower);
+  return {
+    read({ facts }) {
+      const match = matchHost(hosts, facts);
+      if (match.kind === 'refusal') return match;
+      return match.account === undefined ? [] : [match.account];
+    },
   };
 }
 

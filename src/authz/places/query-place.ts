@@ -1,7 +1,9 @@
 // Reads the account parameters of a query, and refuses parameters that a server may take for one of them or for an override of the method.
 // Servers parse queries in many ways: docs/explain.md lists the readings. Every step is linear in the length of the query.
-import { foldCase } from './fold-case.ts';
-import { type Refusal, refusal } from './refusal.ts';
+import { foldCase } from '../fold-case.ts';
+import type { AccountGrammar } from '../principal.ts';
+import { type Refusal, refusal } from '../refusal.ts';
+import { type AccountPlace, toAccounts } from './place.ts';
 
 export interface AccountParameters {
   readonly names: ReadonlySet<string>;
@@ -12,6 +14,18 @@ export interface AccountParameters {
 /** The configuration's schema allows only ASCII names with a letter or digit, and none that overrides the method. */
 export function compileAccountParameters(names: readonly string[]): AccountParameters {
   return { names: new Set(names), bareNames: new Set(names.map(name => bare(name.toLowerCase()))) };
+}
+
+/** Without names it still refuses what overrides the method. */
+export function queryPlace(names: readonly string[], grammar: AccountGrammar): AccountPlace {
+  const parameters = compileAccountParameters(names);
+  return {
+    hasCharset: names.length > 0,
+    read({ query }) {
+      const named = accountsInQuery(parameters, query);
+      return 'kind' in named ? named : toAccounts(named, grammar);
+    },
+  };
 }
 
 /** The value of each occurrence of a configured parameter. Parameters that nobody takes for a configured one are ignored. */
