@@ -20,7 +20,6 @@ export const programs = [
   'demo/try.ts',
   'tools/check-regular-expressions.ts',
   'tools/package.ts',
-  'tools/providers/main.ts',
 ] as const;
 
 export function isCompiled(): boolean {

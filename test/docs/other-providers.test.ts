@@ -2,9 +2,9 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { allPages } from '../../lab/document.ts';
+import { providerPage } from '../../lab/provider-page.ts';
 import { now } from '../../lab/token.ts';
 import type { CheckResult } from '../../src/check/engine.ts';
-import { providerPage } from '../../tools/providers/page.ts';
 import { type MultiTenantToken, multiTenantTokens } from '../fixtures/multi-tenant-tokens.ts';
 import { decideToken } from '../support/decide-token.ts';
 

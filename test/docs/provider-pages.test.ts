@@ -2,9 +2,7 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { allPages } from '../../lab/document.ts';
-import { readFixture } from '../../tools/providers/fixture.ts';
-import { providerPage } from '../../tools/providers/page.ts';
-import { headings } from '../../tools/providers/provider.ts';
+import { headings, providerPage, readFixture } from '../../lab/provider-page.ts';
 import { acceptedTokens } from '../fixtures/provider-tokens.ts';
 import { type Decoded, decideToken } from '../support/decide-token.ts';
 

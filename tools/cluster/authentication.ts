@@ -1,7 +1,7 @@
 // The authentication service of a cluster run: a pod that publishes keys over HTTPS, and tokens signed with them here.
 import { generateKeyPairSync } from 'node:crypto';
 import { exportJWK, SignJWT } from 'jose';
-import { createAuthority, issue } from './certificates.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { apply, kubectl, programPod, untilSettled } from './kubectl.ts';
 import { bundle } from './load.ts';
 
@@ -22,9 +22,9 @@ export async function startAuthentication(namespace: string, image: string): Pro
   const host = `${name}.${namespace}.svc.cluster.local`;
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'cluster', alg: 'ES256', use: 'sig' };
-  const authority = await createAuthority('cluster run');
-  const { key, certificate } = await issue(authority, host, 'serverAuth');
-  const files = { 'jwks.json': JSON.stringify({ keys: [jwk] }), 'tls.key': key, 'tls.crt': certificate };
+  const authority = testCertificate({ name: 'cluster run', isAuthority: true, addresses: [] });
+  const { key, cert } = testCertificate({ name, dnsNames: [host], addresses: [], authority });
+  const files = { 'jwks.json': JSON.stringify({ keys: [jwk] }), 'tls.key': key, 'tls.crt': cert };
   const program = await bundle('issuer-pod.ts');
   const service = { selector: { app: name }, ports: [{ port: 443, targetPort: 443 }] };
   await apply([
@@ -36,7 +36,7 @@ export async function startAuthentication(namespace: string, image: string): Pro
   return {
     issuer,
     jwksUrl: `${issuer}/.well-known/jwks.json`,
-    authority: authority.certificate,
+    authority: authority.cert,
     sign: claims =>
       new SignJWT({ uid: 'user-alice', app: 'web-app', acc: 'acme', role: 'owner', iss: issuer, ...claims })
         .setProtectedHeader({ alg: 'ES256', kid: 'cluster', typ: 'JWT' })

@@ -1,5 +1,5 @@
 // A configuration, a revocation list, a certificate and an authentication service that change under load, in running pods.
-import { createAuthority, issue } from './certificates.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { apply, forward, kubectl, type PodState, podsOf, until } from './kubectl.ts';
 import { authzPods, type ClusterRun, measure, seconds, settle } from './run.ts';
 
@@ -62,7 +62,7 @@ export async function certificateStep(run: ClusterRun, authorities: Authorities)
     expected: 'picked up by both, nothing lost',
     async act() {
       const before = await renewals(run);
-      await apply(await certificateSecrets(namespace, authorities));
+      await apply(certificateSecrets(namespace, authorities));
       for (const kind of [labels, run.deployed.authz.labels]) await touch(namespace, kind);
       const startMs = performance.now();
       const logged = await untilEachPod(run, async ({ name }) => {
@@ -80,36 +80,30 @@ export async function certificateStep(run: ClusterRun, authorities: Authorities)
 }
 
 export interface Authorities {
-  readonly server: Awaited<ReturnType<typeof createAuthority>>;
-  readonly client: Awaited<ReturnType<typeof createAuthority>>;
+  readonly server: ReturnType<typeof testCertificate>;
+  readonly client: ReturnType<typeof testCertificate>;
 }
 
-export async function createAuthorities(): Promise<Authorities> {
-  return {
-    server: await createAuthority('servers of a cluster run'),
-    client: await createAuthority('callers of a cluster run'),
-  };
+export function createAuthorities(): Authorities {
+  const authority = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
+  return { server: authority('servers of a cluster run'), client: authority('callers of a cluster run') };
 }
 
 /** New certificates of both sides, as the Secrets of docs/deploy/service.md. */
-export async function certificateSecrets(
-  namespace: string,
-  { server, client }: Authorities,
-): Promise<readonly object[]> {
-  const [own, callers] = [
-    await issue(server, 'account-authz', 'serverAuth'),
-    await issue(client, 'envoy', 'clientAuth'),
-  ];
-  const secret = (name: string, { key, certificate }: typeof own, authority: string): object => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace },
-    type: 'kubernetes.io/tls',
-    data: { 'tls.crt': base64(certificate), 'tls.key': base64(key), 'ca.crt': base64(authority) },
-  });
+export function certificateSecrets(namespace: string, { server, client }: Authorities): readonly object[] {
+  const secret = (name: string, dnsName: string, own: Authorities['server'], peers: Authorities['server']): object => {
+    const { cert, key } = testCertificate({ name: dnsName, dnsNames: [dnsName], addresses: [], authority: own });
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace },
+      type: 'kubernetes.io/tls',
+      data: { 'tls.crt': base64(cert), 'tls.key': base64(key), 'ca.crt': base64(peers.cert) },
+    };
+  };
   return [
-    secret('account-authz-tls', own, client.certificate),
-    secret('account-authz-client-tls', callers, server.certificate),
+    secret('account-authz-tls', 'account-authz', server, client),
+    secret('account-authz-client-tls', 'envoy', client, server),
   ];
 }
 

@@ -5,7 +5,7 @@
 // cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path.
 // With --network-policies the network plugin enforces them, and envoy-sidecar and service show who reaches what.
 // Where the cluster has the metrics API, `kubectl top` and the autoscalers are tried as well.
-// Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
+// Needs kubectl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Order } from '../../lab/load.ts';
@@ -94,8 +94,8 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
   const add = adderFor(name);
   await kubectl(['delete', 'namespace', deployed.namespace, '--ignore-not-found', '--wait=true']);
   try {
-    const authorities = await createAuthorities();
-    await deploy(deployed, authentication, add, await certificateSecrets(deployed.namespace, authorities));
+    const authorities = createAuthorities();
+    await deploy(deployed, authentication, add, certificateSecrets(deployed.namespace, authorities));
     const isQuickstart = name === 'quickstart';
     const token = isQuickstart ? await quickstartToken(deployed.namespace) : await authentication.sign({});
     const service = { ...deployed.service, namespace: deployed.namespace };

@@ -5,17 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '../../lab/free-ports.ts';
+import { providerPage } from '../../lab/provider-page.ts';
 import { hydraBinary, hydraVersion } from './distributions.ts';
 import { startLoginApp } from './login-app.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
-import { providerPage, replaceAll } from './page.ts';
+import { replaceAll } from './page.ts';
 import { createProvider, type Provider, refusals } from './provider.ts';
 
 const audience = 'https://api.example.com/subscriptions';
 const redirectUri = 'https://app.example.com/callback';
 
-export async function createHydra(say: (text: string) => void): Promise<Provider> {
-  const binary = await hydraBinary(say);
+export async function createHydra(): Promise<Provider> {
+  const binary = await hydraBinary();
   const [port, adminPort] = await freePorts(2);
   const url = `http://127.0.0.1:${port}`;
   const adminUrl = `http://127.0.0.1:${adminPort}`;

@@ -3,16 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../lab/free-ports.ts';
+import { providerPage } from '../../lab/provider-page.ts';
 import { keycloakHome, keycloakVersion } from './distributions.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
-import { providerPage } from './page.ts';
 import { createProvider, type Provider, refusals } from './provider.ts';
 
 const adminPassword = 'admin-password';
 const redirectUri = 'https://app.example.com/callback';
 
-export async function createKeycloak(say: (text: string) => void): Promise<Provider> {
-  const home = await keycloakHome(say);
+export async function createKeycloak(): Promise<Provider> {
+  const home = await keycloakHome();
   const [port] = await freePorts(1);
   const url = `http://127.0.0.1:${port}`;
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-keycloak-'));

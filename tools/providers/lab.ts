@@ -1,12 +1,13 @@
 // The request path for a provider's tokens: a real Envoy with the shipped envoy.yaml, and the built product with the configuration of a page.
 import { parse } from 'yaml';
 import { startEnvoy } from '../../lab/envoy.ts';
+import { headings } from '../../lab/provider-page.ts';
 import { type HttpAnswer, headerValues } from '../../lab/raw-http.ts';
 import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
 import { decodeToken } from './oauth.ts';
 import { replaceAll } from './page.ts';
-import { headings, type Provider, type Request } from './provider.ts';
+import type { Provider, Request } from './provider.ts';
 
 /** Shorter than the defaults, so that the trial takes minutes. */
 export const keyTimes = { refreshSeconds: 20, cooldownSeconds: 5, maxAgeSeconds: 40, timeoutSeconds: 3 };
@@ -63,7 +64,8 @@ export async function startLab(provider: Provider, heading: string = headings.co
       if (answer.status !== 200) {
         const retry = answer.headers.has('retry-after') ? ', Retry-After' : '';
         const { detail } = await service.logLine(body.request_id ?? '');
-        return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${detail}` : retry}`;
+        const [rule] = String(detail).split(': ');
+        return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${rule}` : retry}`;
       }
       const [uid, app, acc, role] = ['uid', 'app', 'acc', 'role'].map(name =>
         headerValues(body, `x-auth-${name}`).join(),

@@ -1,5 +1,6 @@
 // The client's side of the standard grants: authorization code with PKCE (RFC 7636) and client credentials (RFC 6749 section 4.4).
 import { createHash, randomBytes } from 'node:crypto';
+import type { DecodedToken } from '../../lab/provider-page.ts';
 import { logInWithBrowser } from './browser.ts';
 
 export interface Tokens {
@@ -59,11 +60,6 @@ async function requestTokens(
   const answer = await fetch(url, { method: 'POST', headers, body: new URLSearchParams(parameters) });
   if (!answer.ok) throw new Error(`${answer.status} from the token endpoint: ${await answer.text()}`);
   return (await answer.json()) as Tokens;
-}
-
-export interface DecodedToken {
-  readonly header: Readonly<Record<string, unknown>>;
-  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 export function decodeToken(token: string): DecodedToken {

@@ -1,52 +1,14 @@
-// Reads a page of docs/providers for `npm run providers`, which runs its commands unchanged and uses its configuration, its decoded token
-// and its JSON documents.
+// Runs the commands of a page of docs/providers unchanged but for their addresses.
 import { execFile } from 'node:child_process';
 import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { allPages, type Block } from '../../lab/document.ts';
+import type { ProviderPage } from '../../lab/provider-page.ts';
 
 const run = promisify(execFile);
 // Each command of kcadm starts a Java VM: a section takes minutes on a busy machine.
 const commandLimitMs = 15 * 60_000;
-
-export interface ProviderPage {
-  readonly path: string;
-  /** Headings that have commands, in order. */
-  readonly sections: readonly string[];
-  /** The blocks of a language under a heading. */
-  blocks(heading: string, language: string): readonly string[];
-}
-
-export function providerPage(name: string): ProviderPage {
-  const path = `docs/providers/${name}.md`;
-  const page = allPages().find(each => each.path === path);
-  if (page === undefined) throw new Error(`${path} is missing`);
-  const placed = placeBlocks(page.text, page.blocks);
-  return {
-    path,
-    sections: [...new Set(placed.filter(({ language }) => language === 'bash').map(({ heading }) => heading))],
-    blocks(heading, language) {
-      const found = placed.filter(block => block.heading === heading && block.language === language);
-      if (found.length === 0) throw new Error(`${path} has no block of ${language} under ${heading}`);
-      return found.map(({ text }) => text);
-    },
-  };
-}
-
-function placeBlocks(text: string, blocks: readonly Block[]): readonly (Block & { readonly heading: string })[] {
-  const inBlock = (line: number): boolean =>
-    blocks.some(block => line > block.line && line <= block.line + block.text.split('\n').length - 1);
-  const headings = text
-    .split('\n')
-    .map((content, i) => ({ content, line: i + 1 }))
-    .filter(({ content, line }) => /^#+ /.test(content) && !inBlock(line));
-  return blocks.map(block => {
-    const above = headings.findLast(({ line }) => line < block.line);
-    return { ...block, heading: above?.content.replace(/^#+ /, '') ?? '' };
-  });
-}
 
 export interface PageShell {
   /** Runs the commands under a heading. Their variables and functions stay for the next ones. */

@@ -1,6 +1,7 @@
 // A provider of `npm run providers`: it starts, issues tokens, rotates its keys, stops, and starts again with the same data.
+import { headings, type ProviderPage } from '../../lab/provider-page.ts';
 import type { Tokens } from './oauth.ts';
-import { type ProviderPage, startPageShell } from './page.ts';
+import { startPageShell } from './page.ts';
 import { type ServerCommand, type ServerProcess, startServer } from './server-process.ts';
 
 export interface Request {
@@ -108,16 +109,6 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
     runSection: heading => shell.run(heading),
   };
 }
-
-/** Headings that the pages have in common. */
-export const headings = {
-  publish: 'Publish the new key',
-  sign: 'Sign with the new key',
-  remove: 'Remove the old key',
-  replace: 'Replace a stolen key at once',
-  token: 'A token, decoded',
-  configuration: 'The configuration of account-authz',
-} as const;
 
 /** The answers to tokens that are not access tokens for account-authz, with the detail of the log. */
 export const refusals = {
