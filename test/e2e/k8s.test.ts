@@ -10,7 +10,7 @@ describe('k8s/: the Envoy and the product of an overlay', () => {
     await installEnvoys();
   });
 
-  for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service', 'demo'] as const) {
+  for (const overlay of ['envoy-sidecar', 'service', 'demo'] as const) {
     it(`answer every request as promised: ${overlay}`, async () => {
       const rows = await verifyStandalone(overlay);
       expect(rows.filter(({ good }) => !good)).to.deep.equal([]);

@@ -25,7 +25,7 @@ const httpOptions = ['typed_extension_protocol_options', 'envoy.extensions.upstr
 
 /** Of the cluster account-authz in the overlay for several authorizers. */
 function filtersOfOverlay(): unknown {
-  const bootstrap = parse(readFileSync('k8s/components/mutual-tls/envoy.yaml', 'utf8'));
+  const bootstrap = parse(readFileSync('k8s/overlays/service/envoy.yaml', 'utf8'));
   return at(bootstrap, 'static_resources', 'clusters', 'account-authz', ...httpOptions, 'http_filters');
 }
 

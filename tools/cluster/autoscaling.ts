@@ -1,33 +1,33 @@
 // The autoscalers of k8s/ on a cluster with the metrics API: they see the CPU of account-authz alone and scale out under load.
-import { kubectl, until, untilSettled } from './kubectl.ts';
+import { apply, kubectl, until, untilSettled } from './kubectl.ts';
 import { type ClusterRun, measure, seconds, settle } from './run.ts';
 
-/** For envoy-sidecar, whose autoscaler is a component of its own, and service, which has one. */
+/** For envoy-sidecar, whose autoscaler is a file of its own, and service, which has one. */
 export async function autoscalingSteps(run: ClusterRun): Promise<void> {
   const { name, namespace, authz } = run.deployed;
-  const component = name === 'service' ? 'authz-service' : 'hpa';
-  const applied = ['apply', '-n', namespace, '-f', `k8s/components/${component}/horizontal-pod-autoscaler.yaml`];
+  const isService = name === 'service';
   const autoscaler = ['hpa', '-n', namespace, authz.workload];
-  await kubectl(applied);
+  if (!isService)
+    await kubectl(['apply', '-n', namespace, '-f', 'k8s/overlays/envoy-sidecar/horizontal-pod-autoscaler.yaml']);
+  const { apiVersion, kind, spec } = JSON.parse(await kubectl(['get', ...autoscaler, '-o', 'json']));
   const used = await until('the CPU of account-authz in the autoscaler', 120, async () => {
     const { status } = JSON.parse(await kubectl(['get', ...autoscaler, '-o', 'json']));
     const [metric] = status.currentMetrics ?? [];
     const { container, current } = metric?.containerResource ?? metric?.resource ?? {};
     return current === undefined ? undefined : `${current.averageValue} ${container ?? ''}`.trim();
   }).catch(String);
-  const expected = component === 'hpa' ? 'the CPU of the container account-authz' : 'the CPU of a pod';
-  const isGood = component === 'hpa' ? /^\d+m account-authz$/.test(used) : /^\d+m$/.test(used);
+  const expected = isService ? 'the CPU of a pod' : 'the CPU of the container account-authz';
+  const isGood = (isService ? /^\d+m$/ : /^\d+m account-authz$/).test(used);
   run.add({ what: 'the autoscaler sees what account-authz uses', expected, measured: used, isGood });
   await measure(run, {
     what: 'the autoscaler with a target of 5m for 600m, and without an autoscaler back to two pods',
     expected: 'three pods at its limit of three, nothing lost',
     async act() {
       const startMs = performance.now();
+      const metric = isService ? 'resource' : 'containerResource';
       const patch = [
         { op: 'replace', path: '/spec/maxReplicas', value: authz.replicas + 1 },
-        ...(component === 'hpa'
-          ? [{ op: 'replace', path: '/spec/metrics/0/containerResource/target/averageValue', value: '5m' }]
-          : [{ op: 'replace', path: '/spec/metrics/0/resource/target/averageValue', value: '5m' }]),
+        { op: 'replace', path: `/spec/metrics/0/${metric}/target/averageValue`, value: '5m' },
       ];
       await kubectl(['patch', ...autoscaler, '--type=json', '-p', JSON.stringify(patch)]);
       await untilSettled(namespace, authz.labels, authz.replicas + 1);
@@ -39,5 +39,5 @@ export async function autoscalingSteps(run: ClusterRun): Promise<void> {
       return { measured: `three ready after ${after}` };
     },
   });
-  if (name === 'service') await kubectl(applied);
+  if (isService) await apply([{ apiVersion, kind, metadata: { name: authz.workload, namespace }, spec }]);
 }

@@ -18,8 +18,7 @@ export const deploymentNames = [
   'service',
   'quickstart',
   'render kubernetes',
-  'envoy-sidecar-socket',
-  'plain containers',
+  'envoy-sidecar over a socket',
   'envoy-gateway',
   'istio',
 ] as const;
@@ -108,16 +107,23 @@ async function writeKustomization(
   switch (name) {
     case 'render kubernetes':
       return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
-    case 'plain containers': {
-      const target = join(overlays, 'plain');
-      await cp(join(overlays, 'envoy-sidecar', 'app-on-loopback.yaml'), join(target, 'app-on-loopback.yaml'));
-      return write(target, await configOf('envoy-sidecar'), {
-        namespace: 'subscriptions',
-        resources: ['../../base'],
-        components: ['../../components/envoy-sidecar-plain', '../../components/authz-sidecar-plain'],
-        configMapGenerator: [{ name: 'account-authz-config', files }],
-        patches: [{ path: 'app-on-loopback.yaml' }],
-      });
+    case 'envoy-sidecar over a socket': {
+      const target = join(overlays, 'envoy-sidecar');
+      const config = `${await configOf('envoy-sidecar')}`.replace(
+        /^listen: .*$/m,
+        'listen: unix:/run/account-authz/authz.sock',
+      );
+      await write(target, config);
+      await product(['render', 'kubernetes', '--config', 'config.yaml', '--out', 'authz'], target);
+      await cp(join(target, 'ca.pem'), join(target, 'authz', 'ca.pem'));
+      const component = parseDocument(await readFile(join(target, 'authz', 'kustomization.yaml'), 'utf8'));
+      component.setIn(['configMapGenerator', 0, 'files'], files);
+      await writeFile(join(target, 'authz', 'kustomization.yaml'), component.toString());
+      const kustomization = parseDocument(await readFile(join(target, 'kustomization.yaml'), 'utf8'));
+      kustomization.set('components', ['authz']);
+      kustomization.delete('configMapGenerator');
+      await writeFile(join(target, 'kustomization.yaml'), kustomization.toString());
+      return target;
     }
     default: {
       const target = join(overlays, name);
@@ -129,8 +135,7 @@ async function writeKustomization(
       if (name === 'envoy-sidecar')
         kustomization.setIn(['configMapGenerator', 0, 'options'], { disableNameSuffixHash: true });
       if (hasRevocationList(name)) {
-        const component = name === 'service' ? 'revocation-service' : 'revocation';
-        kustomization.addIn(['components'], `../../components/${component}`);
+        kustomization.addIn(['patches'], kustomization.createNode(revocationMount(name)));
         config += 'revocation: { file: /etc/account-authz-revocation/revoked.jsonl }\n';
       }
       if (name === 'istio') kustomization.addIn(['patches'], kustomization.createNode(unrestricted));
@@ -138,6 +143,23 @@ async function writeKustomization(
       return write(target, config);
     }
   }
+}
+
+/** As docs/revocation.md says. */
+function revocationMount(name: DeploymentName): object {
+  const isService = name === 'service';
+  const container = {
+    name: 'account-authz',
+    volumeMounts: [{ name: 'revocation', mountPath: '/etc/account-authz-revocation', readOnly: true }],
+  };
+  const volumes = [{ name: 'revocation', configMap: { name: 'account-authz-revocation' } }];
+  const spec = { [isService ? 'containers' : 'initContainers']: [container], volumes };
+  const labelSelector = isService ? 'app.kubernetes.io/name=account-authz' : 'account-authz/sidecar=true';
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'any' } };
+  return {
+    target: { group: 'apps', labelSelector },
+    patch: stringify({ ...deployment, spec: { template: { spec } } }),
+  };
 }
 
 /** As docs/deploy/istio.md says for a mesh without its CNI agent. */
@@ -191,13 +213,13 @@ async function writeOrders(target: string, write: Write, config: string): Promis
     },
   ];
   await writeFile(join(target, 'orders.yaml'), objects.map(each => stringify(each)).join('---\n'));
-  const command = ['render', 'kubernetes', '--config', 'config.yaml', '--upstream', '127.0.0.1:9000'];
-  await run(
-    process.execPath,
-    [join(project, 'dist', 'main.js'), ...command, ...['--selector', 'app=orders', '--out', 'authz']],
-    { cwd: target },
-  );
+  const options = ['--upstream', '127.0.0.1:9000', '--selector', 'app=orders', '--out', 'authz'];
+  await product(['render', 'kubernetes', '--config', 'config.yaml', ...options], target);
   return target;
+}
+
+async function product(args: readonly string[], cwd: string): Promise<void> {
+  await run(process.execPath, [join(project, 'dist', 'main.js'), ...args], { cwd });
 }
 
 function withIssuer(text: string, { issuer, jwksUrl }: Authentication, caFile: string): string {

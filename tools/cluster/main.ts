@@ -134,7 +134,7 @@ async function deploy(
 ): Promise<void> {
   const { name, namespace } = deployed;
   let manifests = await manifestsOf(name, authentication);
-  if (namespace === 'subscriptions') await kubectl(['apply', '-f', 'k8s/base/namespace.yaml']);
+  if (namespace === 'subscriptions') await kubectl(['create', 'namespace', namespace, '--save-config']);
   if (name === 'service' || name === 'envoy-gateway') await apply(certificates);
   if (name === 'envoy-gateway') manifests = await gatewayManifests(manifests, certificates, options.egctl ?? '');
   if (hasRevocationList(name))

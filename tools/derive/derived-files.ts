@@ -1,10 +1,8 @@
 // The documents, the schema and the files for Envoy and Prometheus that are derived from the code. They are committed.
-import { readFile } from 'node:fs/promises';
 import { renderText } from '../../lab/kustomize.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
 import { makeHeadersPage } from './headers-page.ts';
-import { makePrometheusRule } from './prometheus-rule.ts';
 import { renderedFiles } from './rendered-files.ts';
 
 export interface DerivedFile {
@@ -12,13 +10,10 @@ export interface DerivedFile {
   make(): Promise<string> | string;
 }
 
-const alerts = new URL('../../k8s/monitoring/alerts.yaml', import.meta.url);
-
 export const derivedFiles: readonly DerivedFile[] = [
   { path: 'docs/configuration.md', make: makeConfigurationPage },
   { path: 'docs/headers.md', make: makeHeadersPage },
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
-  { path: 'k8s/monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },
   ...renderedFiles,
   // One file to apply, made of all that is above.
   {

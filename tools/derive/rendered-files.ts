@@ -19,19 +19,18 @@ const inFolder = (folder: string, ...names: readonly string[]): Rendering['paths
 const renderings: readonly Rendering[] = [
   { args: ['envoy', '--config', 'config.example.yaml'], paths: { 'envoy.yaml': 'envoy.yaml' } },
   {
-    args: ['envoy', '--config', 'config.example.yaml'],
-    paths: inFolder(`${components}/envoy-bootstrap`, 'envoy.yaml'),
+    args: ['envoy', '--config', `${overlays}/envoy-sidecar/config.yaml`],
+    paths: inFolder(`${overlays}/envoy-sidecar`, 'envoy.yaml'),
   },
   {
     args: ['envoy', '--config', `${overlays}/service/config.yaml`],
-    paths: inFolder(`${components}/mutual-tls`, 'envoy.yaml', 'client-certificate.yaml', 'server-authority.yaml'),
+    paths: inFolder(`${overlays}/service`, 'envoy.yaml', 'client-certificate.yaml', 'server-authority.yaml'),
   },
   {
-    args: ['kubernetes', '--config', `${overlays}/envoy-sidecar-socket/config.yaml`],
+    args: ['kubernetes', '--config', `${overlays}/envoy-sidecar/config.yaml`],
     paths: {
       'account-authz.yaml': `${components}/authz-sidecar/account-authz.yaml`,
       'envoy-container.yaml': `${components}/envoy-sidecar/envoy-container.yaml`,
-      ...inFolder(`${components}/uds`, 'envoy.yaml', 'socket.yaml'),
     },
   },
   {

@@ -1,9 +1,14 @@
 // Every overlay of k8s/ as kustomize renders it: valid, hardened, consistent, accepted by check-config and by its Envoy.
 import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { parse } from 'yaml';
+import { type Document, parse, parseDocument } from 'yaml';
 import { runCommand } from '../../../lab/command.ts';
+import { allPages } from '../../../lab/document.ts';
 import { envoyBinary, envoyVersions } from '../../../lab/envoy.ts';
 import { overlays, render } from '../../../lab/kustomize.ts';
 import { configMapOf, containerOf, type Manifest, podsOf } from '../../../lab/manifest.ts';
@@ -14,11 +19,29 @@ import { type Overlay, relations } from './relations.ts';
 import { createSchemaCheck } from './schemas.ts';
 
 const run = promisify(execFile);
-const folders: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(overlays.map(name => [name, `k8s/overlays/${name}`])),
-  'the plain form': 'test/fixtures/k8s-variants/plain',
-  'every component': 'test/fixtures/k8s-variants/everything',
-  'the service with a revocation list': 'test/fixtures/k8s-variants/service-revocation',
+/** What the pages have a user change in a kustomization. */
+const variants: Readonly<Record<string, (folder: string, kustomization: Document) => Promise<void>>> = {
+  async 'envoy-sidecar over a socket, as docs/deploy/envoy-sidecar.md says'(folder, kustomization) {
+    await edit(`${folder}/config.yaml`, config => config.set('listen', 'unix:/run/account-authz/authz.sock'));
+    const options = ['--config', `${folder}/config.yaml`, '--out', `${folder}/authz`];
+    expect(await runCommand('render', ['kubernetes', ...options])).to.include({ code: 0 });
+    kustomization.set('components', ['authz']);
+    kustomization.delete('configMapGenerator');
+  },
+  async 'envoy-sidecar with an autoscaler, a monitor and a revocation list'(folder, kustomization) {
+    await cp(join(folder, '../../monitoring/pod-monitor.yaml'), join(folder, 'pod-monitor.yaml'));
+    for (const file of ['horizontal-pod-autoscaler.yaml', 'pod-monitor.yaml']) kustomization.addIn(['resources'], file);
+    const [, patch = ''] =
+      /^ {2}# - (\{ patch: .*)$/m.exec(await readFile(`${folder}/kustomization.yaml`, 'utf8')) ?? [];
+    kustomization.addIn(['patches'], kustomization.createNode(parse(patch)));
+    await addRevocationList(folder, kustomization, text => text);
+  },
+  'service with a revocation list': (folder, kustomization) =>
+    addRevocationList(folder, kustomization, text =>
+      text
+        .replace('account-authz/sidecar=true', 'app.kubernetes.io/name=account-authz')
+        .replace('initContainers', 'containers'),
+    ),
 };
 
 describe('k8s/', function () {
@@ -28,10 +51,12 @@ describe('k8s/', function () {
 
   before(async () => {
     schemaProblems = await createSchemaCheck();
-    const all = await Promise.all(
-      Object.entries(folders).map(async ([name, folder]) => [name, await render(folder)] as const),
+    const shipped = overlays.map(async name => [name, await render(`k8s/overlays/${name}`)] as const);
+    const changed = Object.entries(variants).map(
+      async ([name, change]) => [name, await renderChanged(name, change)] as const,
     );
-    for (const [name, manifests] of all) rendered.set(name, overlayOf(manifests));
+    for (const [name, manifests] of await Promise.all([...shipped, ...changed]))
+      rendered.set(name, overlayOf(manifests));
   });
 
   const inEach = (problems: (overlay: Overlay) => readonly string[]): readonly string[] =>
@@ -51,7 +76,7 @@ describe('k8s/', function () {
     });
   }
 
-  for (const name of Object.keys(folders)) {
+  for (const name of [...overlays, ...Object.keys(variants)]) {
     it(`${name}: check-config and Envoy accept what is mounted`, async () => {
       const { manifests = [] } = rendered.get(name) ?? {};
       const files = await layOutFiles(manifests);
@@ -66,6 +91,40 @@ describe('k8s/', function () {
     });
   }
 });
+
+/** The overlay that the name of a variant begins with, changed in a copy. */
+async function renderChanged(name: string, change: NonNullable<(typeof variants)[string]>): Promise<Manifest[]> {
+  const copy = await mkdtemp(join(tmpdir(), 'account-authz-k8s-'));
+  try {
+    await cp(fileURLToPath(new URL('../../../k8s', import.meta.url)), copy, { recursive: true });
+    const folder = join(copy, 'overlays', name.split(' ')[0] ?? '');
+    await edit(`${folder}/kustomization.yaml`, kustomization => change(folder, kustomization));
+    return await render(folder);
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+}
+
+async function edit(file: string, change: (document: Document) => unknown): Promise<void> {
+  const document = parseDocument(await readFile(file, 'utf8'));
+  await change(document);
+  await writeFile(file, document.toString());
+}
+
+/** As docs/revocation.md says, and with the ConfigMap that an operator makes by hand. */
+async function addRevocationList(
+  folder: string,
+  kustomization: Document,
+  adapt: (text: string) => string,
+): Promise<void> {
+  const page = allPages().find(({ path }) => path === 'docs/revocation.md');
+  const block = page?.blocks.find(({ text }) => text.startsWith('patches:'))?.text ?? '';
+  for (const patch of parse(adapt(block)).patches) kustomization.addIn(['patches'], kustomization.createNode(patch));
+  const list = { name: 'account-authz-revocation', literals: ['revoked.jsonl={"jti":"nobody"}'] };
+  kustomization.addIn(['configMapGenerator'], kustomization.createNode(list));
+  const revocation = { file: '/etc/account-authz-revocation/revoked.jsonl' };
+  await edit(`${folder}/config.yaml`, config => config.set('revocation', revocation));
+}
 
 function overlayOf(manifests: readonly Manifest[]): Overlay {
   const config = configSchema.parse(parse(configMapOf(manifests, 'account-authz-config')?.['config.yaml'] ?? ''));
