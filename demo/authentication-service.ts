@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose';
-import { type Directory, demoDirectory } from './directory.ts';
 import { algorithm, createProvider, type ProviderSettings, type SigningJwk } from './oauth-provider.ts';
 import { handle, type State } from './sign-in.ts';
 
@@ -35,7 +34,6 @@ export interface AuthenticationServiceOptions {
   readonly issuer?: string;
   /** The `aud` of every access token. */
   readonly audience: string;
-  readonly directory?: Directory;
   readonly accessTokenSeconds?: number;
   /** The scopes of the API, separated by spaces. Default: `subscriptions`. */
   readonly scope?: string;
@@ -47,7 +45,7 @@ export interface AuthenticationServiceOptions {
 export async function startAuthenticationService(
   options: AuthenticationServiceOptions,
 ): Promise<AuthenticationService> {
-  const { host = '127.0.0.1', audience, directory = demoDirectory, accessTokenSeconds = 600 } = options;
+  const { host = '127.0.0.1', audience, accessTokenSeconds = 600 } = options;
   const { scope = 'subscriptions', registration = false } = options;
   // The issuer contains the port, so listen first and answer 503 until the provider exists.
   let handler: RequestListener = (_, response) => response.writeHead(503).end();
@@ -57,7 +55,6 @@ export async function startAuthenticationService(
   const issuer = options.issuer ?? `http://127.0.0.1:${port}`;
   const settings: ProviderSettings = {
     issuer,
-    directory,
     resourceServer: {
       scope,
       audience,

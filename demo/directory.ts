@@ -1,5 +1,4 @@
 // The users of the demo, their account memberships, and the client applications. All of them are invented.
-import { createHash, timingSafeEqual } from 'node:crypto';
 
 export interface User {
   readonly uid: string;
@@ -35,14 +34,6 @@ export interface BackendClient {
 
 export type Client = PublicClient | BackendClient;
 
-export interface Directory {
-  readonly users: readonly User[];
-  readonly memberships: readonly Membership[];
-  readonly clients: readonly Client[];
-  /** The client of the sign-in form: account tokens derived from a sign-in are issued to it. */
-  readonly signInClient: string;
-}
-
 export const alice: User = { uid: 'user-alice', name: 'alice', password: 'wonderland', homeAccount: 'acme' };
 export const bob: User = { uid: 'user-bob', name: 'bob', password: 'builder', homeAccount: 'globex' };
 
@@ -56,30 +47,17 @@ export const billingJob: BackendClient = {
   role: 'admin',
 };
 
+export const users: readonly User[] = [alice, bob];
+export const clients: readonly Client[] = [webApp, billingJob];
+
 /** Alice owns acme and is a member of globex, which Bob owns; she is not a member of initech. */
-export const demoDirectory: Directory = {
-  users: [alice, bob],
-  memberships: [
-    { uid: alice.uid, account: 'acme', role: 'owner' },
-    { uid: alice.uid, account: 'globex', role: 'member' },
-    { uid: bob.uid, account: 'globex', role: 'owner' },
-    { uid: bob.uid, account: 'initech', role: 'admin' },
-  ],
-  clients: [webApp, billingJob],
-  signInClient: webApp.clientId,
-};
+export const memberships: readonly Membership[] = [
+  { uid: alice.uid, account: 'acme', role: 'owner' },
+  { uid: alice.uid, account: 'globex', role: 'member' },
+  { uid: bob.uid, account: 'globex', role: 'owner' },
+  { uid: bob.uid, account: 'initech', role: 'admin' },
+];
 
-/** The user with this name and password. An unknown name takes as long as a wrong password, so that timing reveals no names. */
-export function authenticate(directory: Directory, name: string, password: string): User | undefined {
-  const user = directory.users.find(each => each.name === name);
-  const isRight = timingSafeEqual(digest(password), digest(user?.password ?? ''));
-  return user !== undefined && isRight ? user : undefined;
-}
-
-export function membershipOf(directory: Directory, uid: string, account: string): Membership | undefined {
-  return directory.memberships.find(each => each.uid === uid && each.account === account);
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+export function membershipOf(uid: string, account: string): Membership | undefined {
+  return memberships.find(each => each.uid === uid && each.account === account);
 }

@@ -9,7 +9,6 @@ export interface HttpRequest {
   readonly target: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | undefined;
-  readonly timeoutMilliseconds?: number;
 }
 
 export interface HttpResponse {
@@ -18,12 +17,12 @@ export interface HttpResponse {
   readonly body: string;
 }
 
-/** Rejects without a complete response within the timeout. */
+/** Rejects without a complete response in ten seconds. */
 export function send(request: HttpRequest): Promise<HttpResponse> {
-  const { origin, method = 'GET', target, headers = {}, body, timeoutMilliseconds = 10_000 } = request;
+  const { origin, method = 'GET', target, headers = {}, body } = request;
   const { hostname, port } = new URL(origin);
   return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    const signal = AbortSignal.timeout(10_000);
     const call = httpRequest({ agent: false, hostname, port, method, path: target, headers: { ...headers }, signal });
     call.once('error', reject);
     call.once('response', response => {

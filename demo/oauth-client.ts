@@ -16,13 +16,8 @@ export function newProofKey(): ProofKey {
 
 export function signIn(issuer: string, user: string, password: string): Promise<HttpResponse> {
   const headers = { 'content-type': 'application/json' };
-  return send({
-    origin: issuer,
-    method: 'POST',
-    target: '/auth/sign-in',
-    headers,
-    body: JSON.stringify({ user, password }),
-  });
+  const body = JSON.stringify({ user, password });
+  return send({ origin: issuer, method: 'POST', target: '/auth/sign-in', headers, body });
 }
 
 /** Resolves with the response that redirects to the application. */
@@ -87,16 +82,10 @@ export function refresh(issuer: string, client: PublicClient, refreshToken: stri
   });
 }
 
-export function requestBackendToken(
-  issuer: string,
-  client: Pick<BackendClient, 'clientId' | 'clientSecret'>,
-): Promise<HttpResponse> {
+export function requestBackendToken(issuer: string, client: BackendClient): Promise<HttpResponse> {
   const credentials = Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64');
-  return requestToken(
-    issuer,
-    { grant_type: 'client_credentials', scope: 'subscriptions' },
-    { authorization: `Basic ${credentials}` },
-  );
+  const parameters = { grant_type: 'client_credentials', scope: 'subscriptions' };
+  return requestToken(issuer, parameters, { authorization: `Basic ${credentials}` });
 }
 
 export function deriveAccountToken(issuer: string, sessionToken: string, account: string): Promise<HttpResponse> {

@@ -2,20 +2,13 @@
 // identity claims of its access tokens.
 import type { JWK } from 'jose';
 // Not from the package's main module, which only adds a warning that asks for Node 22.
-import {
-  type Adapter,
-  type IssuedToken,
-  Provider,
-  type ResourceServerInfo,
-  type StoredPayload,
-} from 'oidc-provider/lib/provider.js';
-import { type Client, type Directory, membershipOf } from './directory.ts';
+import { type IssuedToken, Provider, type ResourceServerInfo, type StoredPayload } from 'oidc-provider/lib/provider.js';
+import { type Client, clients, membershipOf, users } from './directory.ts';
 
 export type SigningJwk = JWK & { readonly kid: string };
 
 export interface ProviderSettings {
   readonly issuer: string;
-  readonly directory: Directory;
   readonly resourceServer: ResourceServerInfo;
   readonly registration: boolean;
   readonly cookieKey: string;
@@ -29,10 +22,10 @@ export const sessionSeconds = 3600;
 
 /** oidc-provider reads its keys only at construction, so a rotation creates a new provider with the same records. */
 export function createProvider(settings: ProviderSettings): Provider {
-  const { issuer, directory, resourceServer, registration, cookieKey, records, keys } = settings;
+  const { issuer, resourceServer, registration, cookieKey, records, keys } = settings;
   return new Provider(issuer, {
     adapter: (model: string) => recordsOf(records, model),
-    clients: directory.clients.map(clientMetadata),
+    clients: clients.map(clientMetadata),
     clientDefaults: { id_token_signed_response_alg: algorithm },
     cookies: { keys: [cookieKey] },
     jwks: { keys },
@@ -47,7 +40,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     issueRefreshToken: async (_context: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
       client.grantTypeAllowed('refresh_token'),
     findAccount: async (_context: unknown, uid: string) => ({ accountId: uid, claims: async () => ({ sub: uid }) }),
-    extraTokenClaims: async (_context: unknown, token: IssuedToken) => identityClaims(directory, token),
+    extraTokenClaims: async (_context: unknown, token: IssuedToken) => identityClaims(token),
     expiresWithSession: async () => false,
     renderError: async (context: { type: string; body: unknown }, error: unknown) => {
       context.type = 'json';
@@ -66,11 +59,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      dPoP: { enabled: false },
-      pushedAuthorizationRequests: { enabled: false },
       registration: { enabled: registration },
-      rpInitiatedLogout: { enabled: false },
-      userinfo: { enabled: false },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resourceServer.audience,
@@ -105,41 +94,31 @@ function clientMetadata(client: Client): Readonly<Record<string, unknown>> {
 }
 
 /** uid, app, acc and role for an access token: of the user in the derived or home account, or of the backend client. */
-function identityClaims(directory: Directory, token: IssuedToken): Readonly<Record<string, unknown>> {
+function identityClaims(token: IssuedToken): Readonly<Record<string, unknown>> {
   const { clientId: app } = token;
-  const user = directory.users.find(each => each.uid === token.accountId);
+  const user = users.find(each => each.uid === token.accountId);
   if (user !== undefined) {
-    const membership = membershipOf(directory, user.uid, token.extra?.acc ?? user.homeAccount);
+    const membership = membershipOf(user.uid, token.extra?.acc ?? user.homeAccount);
     return membership === undefined ? {} : { uid: user.uid, app, acc: membership.account, role: membership.role };
   }
-  const client = directory.clients.find(each => each.clientId === app);
+  const client = clients.find(each => each.clientId === app);
   return client?.kind === 'backend' ? { uid: client.uid, app, acc: client.account, role: client.role } : {};
 }
 
 // The storage of oidc-provider for codes, grants, sessions and refresh tokens. oidc-provider checks their expiry itself.
-function recordsOf(records: Map<string, StoredPayload>, model: string): Adapter {
+function recordsOf(records: Map<string, StoredPayload>, model: string): object {
   const key = (id: string) => `${model} ${id}`;
   return {
-    async upsert(id, payload) {
-      records.set(key(id), payload);
-    },
-    async find(id) {
-      return records.get(key(id));
-    },
-    async findByUid(uid) {
-      return [...records].find(([name, payload]) => name.startsWith(key('')) && payload.uid === uid)?.[1];
-    },
-    async findByUserCode() {
-      return undefined;
-    },
-    async consume(id) {
+    upsert: async (id: string, payload: StoredPayload) => void records.set(key(id), payload),
+    find: async (id: string) => records.get(key(id)),
+    findByUid: async (uid: string) =>
+      [...records].find(([name, payload]) => name.startsWith(key('')) && payload.uid === uid)?.[1],
+    async consume(id: string) {
       const payload = records.get(key(id));
       if (payload !== undefined) records.set(key(id), { ...payload, consumed: Math.floor(Date.now() / 1000) });
     },
-    async destroy(id) {
-      records.delete(key(id));
-    },
-    async revokeByGrantId(grantId) {
+    destroy: async (id: string) => void records.delete(key(id)),
+    async revokeByGrantId(grantId: string) {
       for (const [name, payload] of records) if (payload.grantId === grantId) records.delete(name);
     },
   };

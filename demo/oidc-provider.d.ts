@@ -2,16 +2,6 @@
 declare module 'oidc-provider/lib/provider.js' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 
-  export interface Adapter {
-    upsert(id: string, payload: StoredPayload, expiresIn: number): Promise<void>;
-    find(id: string): Promise<StoredPayload | undefined>;
-    findByUid(uid: string): Promise<StoredPayload | undefined>;
-    findByUserCode(userCode: string): Promise<StoredPayload | undefined>;
-    consume(id: string): Promise<void>;
-    destroy(id: string): Promise<void>;
-    revokeByGrantId(grantId: string): Promise<void>;
-  }
-
   export interface StoredPayload {
     readonly uid?: string;
     readonly grantId?: string;
@@ -46,32 +36,26 @@ declare module 'oidc-provider/lib/provider.js' {
     save(): Promise<string>;
   }
 
+  interface Interaction {
+    readonly params: { readonly client_id: string };
+  }
+
   export class Provider {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-    interactionDetails(
-      request: IncomingMessage,
-      response: ServerResponse,
-    ): Promise<{ readonly params: { readonly client_id: string } }>;
-    interactionFinished(
-      request: IncomingMessage,
-      response: ServerResponse,
-      result: { readonly login: { readonly accountId: string }; readonly consent: { readonly grantId: string } },
-    ): Promise<void>;
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+    interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>;
     readonly Client: { find(clientId: string): Promise<object | undefined> };
-    readonly AccessToken: new (values: {
-      readonly accountId: string;
-      readonly client: object;
-      readonly gty: string;
-    }) => AccessToken;
+    readonly AccessToken: new (
+      values: object,
+    ) => AccessToken;
     readonly ResourceServer: new (
       identifier: string,
       info: ResourceServerInfo,
     ) => object;
-    readonly Grant: new (values: {
-      readonly accountId: string;
-      readonly clientId: string;
-    }) => Grant;
+    readonly Grant: new (
+      values: object,
+    ) => Grant;
   }
 }
 

@@ -28,13 +28,6 @@ interface Part {
   stop(): Promise<void>;
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-const keptRequests = 10;
-
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -49,8 +42,8 @@ const { values: options, positionals } = parseArgs({
 
 const part = await startPart(positionals[0]);
 const servers = [
-  ...(options.health === undefined ? [] : [await serve(parseAddress(options.health), {})]),
-  ...(options.control === undefined ? [] : [await serve(parseAddress(options.control), part.routes)]),
+  ...(options.health === undefined ? [] : [await serve(options.health, {})]),
+  ...(options.control === undefined ? [] : [await serve(options.control, part.routes)]),
 ];
 process.stdout.write(`${JSON.stringify({ msg: 'serving', part: positionals[0], listen: options.listen })}\n`);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop());
@@ -58,7 +51,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => 
 async function startPart(name: string | undefined): Promise<Part> {
   switch (name) {
     case 'upstream': {
-      const upstream = await startUpstream({ ...parseAddress(options.listen ?? '127.0.0.1:8000'), keptRequests });
+      const upstream = await startUpstream(parseAddress(options.listen ?? '127.0.0.1:8000'));
       const state = (): UpstreamState => ({ count: upstream.count, last: upstream.requests.at(-1) });
       return { routes: { 'GET /requests': state }, stop: () => upstream.stop() };
     }
@@ -69,12 +62,16 @@ async function startPart(name: string | undefined): Promise<Part> {
         audience: options.audience,
         accessTokenSeconds: 3600,
       });
-      const { partner: address, audience } = options;
-      const partner =
-        address === undefined ? undefined : await startAuthenticationService({ ...parseAddress(address), audience });
+      if (options.partner === undefined) return { routes: controlOf(service), stop: () => service.stop() };
+      const { audience } = options;
+      const partner = await startAuthenticationService({ ...parseAddress(options.partner), audience });
+      const partnerRoutes: Routes = {
+        'GET /partner': () => ({ issuer: partner.issuer }),
+        'POST /partner/tokens': body => mint(partner, body),
+      };
       return {
-        routes: { ...controlOf(service), ...(partner === undefined ? {} : partnerControlOf(partner)) },
-        stop: async () => void (await Promise.all([service.stop(), partner?.stop()])),
+        routes: { ...controlOf(service), ...partnerRoutes },
+        stop: async () => void (await Promise.all([service.stop(), partner.stop()])),
       };
     }
     default:
@@ -87,24 +84,13 @@ function controlOf(service: AuthenticationService): Routes {
     const { issuer, audience, jwksUrl, signingKid } = service;
     return { issuer, audience, jwksUrl, signingKid };
   };
-  const stateAfter = async (change: Promise<void>): Promise<AuthenticationState> => {
-    await change;
-    return state();
-  };
   return {
     'GET /state': state,
-    'POST /rotation': () => stateAfter(service.rotateKeys()),
-    'POST /rotation/hard': () => stateAfter(service.rotateKeys({ hard: true })),
+    'POST /rotation': () => service.rotateKeys().then(state),
+    'POST /rotation/hard': () => service.rotateKeys({ hard: true }).then(state),
     'POST /tokens': body => mint(service, body),
-    'POST /stop': () => stateAfter(service.stop()),
-    'POST /start': () => stateAfter(service.startAgain()),
-  };
-}
-
-function partnerControlOf(partner: AuthenticationService): Routes {
-  return {
-    'GET /partner': () => ({ issuer: partner.issuer }),
-    'POST /partner/tokens': body => mint(partner, body),
+    'POST /stop': () => service.stop().then(state),
+    'POST /start': () => service.startAgain().then(state),
   };
 }
 
@@ -113,10 +99,11 @@ async function mint(service: AuthenticationService, body: string): Promise<{ rea
   return { token: await service.signToken(claims, header) };
 }
 
-async function serve(address: Address, routes: Routes): Promise<Server> {
+async function serve(address: string, routes: Routes): Promise<Server> {
   const all: Routes = { 'GET /healthz': () => ({ status: 'ok' }), ...routes };
   const server = createServer((request, response) => void answer(all, request, response));
-  await once(server.listen(address.port, address.host), 'listening');
+  const { host, port } = parseAddress(address);
+  await once(server.listen(port, host), 'listening');
   return server;
 }
 
@@ -141,7 +128,7 @@ async function stop(): Promise<void> {
   await part.stop();
 }
 
-function parseAddress(address: string): Address {
+function parseAddress(address: string): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
 }

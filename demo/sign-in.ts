@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as errors from 'oidc-provider/lib/helpers/errors.js';
 import type { Provider } from 'oidc-provider/lib/provider.js';
-import { authenticate, membershipOf, type User } from './directory.ts';
+import { membershipOf, memberships, type User, users, webApp } from './directory.ts';
 import { type ProviderSettings, sessionSeconds } from './oauth-provider.ts';
 
 /** What all handlers share. A rotation replaces `keys` and `provider`, and keeps the records. */
@@ -42,7 +42,7 @@ export async function handle(state: State, request: IncomingMessage, response: S
 async function signIn(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { user: name, password } = await readJson(request);
   if (typeof name !== 'string' || typeof password !== 'string') throw new BadRequest();
-  const user = authenticate(state.directory, name, password);
+  const user = users.find(each => each.name === name && each.password === password);
   if (user === undefined) {
     send(response, 401, { error: 'invalid_credentials' });
     return;
@@ -53,7 +53,7 @@ async function signIn(state: State, request: IncomingMessage, response: ServerRe
     'set-cookie',
     `${sessionCookie}=${token}; Path=/; Max-Age=${sessionSeconds}; HttpOnly; SameSite=Lax`,
   );
-  const accounts = state.directory.memberships
+  const accounts = memberships
     .filter(each => each.uid === user.uid)
     .map(each => ({ account_id: each.account, role: each.role }));
   send(response, 200, {
@@ -72,20 +72,20 @@ async function deriveToken(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { directory, provider, resourceServer } = state;
+  const { provider, resourceServer } = state;
   const user = userOf(state, /^Bearer ([\w-]+)$/i.exec(request.headers.authorization ?? '')?.[1]);
   if (user === undefined) {
     response.setHeader('www-authenticate', 'Bearer');
     send(response, 401, { error: 'invalid_session' });
     return;
   }
-  const membership = membershipOf(directory, user.uid, account);
+  const membership = membershipOf(user.uid, account);
   if (membership === undefined) {
     send(response, 403, { error: 'not_a_member' });
     return;
   }
-  const client = await provider.Client.find(directory.signInClient);
-  if (client === undefined) throw new Error('the directory names an unknown sign-in client');
+  const client = await provider.Client.find(webApp.clientId);
+  if (client === undefined) throw new Error(`no client ${webApp.clientId}`);
   const token = new provider.AccessToken({ accountId: user.uid, client, gty: 'account_token' });
   token.resourceServer = new provider.ResourceServer(resourceServer.audience, resourceServer);
   token.extra = { acc: account };

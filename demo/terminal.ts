@@ -16,7 +16,7 @@ export interface StepLine {
 export interface Terminal {
   title(text: string): void;
   text(text: string): void;
-  /** On a terminal the line is replaced by that of `started`; elsewhere it is printed only if the start takes long. */
+  /** On a terminal, the line is replaced by that of `started`; elsewhere there is none. */
   starting(part: string): void;
   started(part: string, address: string): void;
   heads(): void;
@@ -35,7 +35,6 @@ const codes: Readonly<Record<Style, readonly [on: number, off: number]>> = {
 };
 
 const partColumn = 24;
-const slowStartMilliseconds = 2000;
 
 /** Writes to standard output. `NO_COLOR` turns colours off (no-color.org). */
 export function createTerminal(columns: Columns = { step: 0, expected: 0 }): Terminal {
@@ -46,7 +45,6 @@ export function createTerminal(columns: Columns = { step: 0, expected: 0 }): Ter
     isColoured ? `\x1b[${codes[style][0]}m${text}\x1b[${codes[style][1]}m` : text;
   const line = (text: string): void => void output.write(`${text.trimEnd()}\n`);
   const mark = (ok: boolean): string => (ok ? styled('ok  ', 'green') : styled('FAIL', 'red'));
-  let slowStart: NodeJS.Timeout | undefined;
   return {
     title(text) {
       line('');
@@ -54,12 +52,9 @@ export function createTerminal(columns: Columns = { step: 0, expected: 0 }): Ter
     },
     text: line,
     starting(part) {
-      const text = `  ${styled('...', 'dim')}   ${part}`;
-      if (isTerminal) output.write(text);
-      else slowStart = setTimeout(() => line(text), slowStartMilliseconds).unref();
+      if (isTerminal) output.write(`  ${styled('...', 'dim')}   ${part}`);
     },
     started(part, address) {
-      clearTimeout(slowStart);
       if (isTerminal) output.write('\r\x1b[2K');
       line(`  ${mark(true)}  ${part.padEnd(partColumn)}  ${styled(address, 'cyan')}`);
     },

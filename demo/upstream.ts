@@ -14,7 +14,7 @@ export interface SeenRequest {
 
 export interface Upstream {
   readonly port: number;
-  /** The requests so far, in the order of arrival; with `keptRequests` only the last ones. */
+  /** The last 1,000 requests, in the order of arrival. */
   readonly requests: readonly SeenRequest[];
   /** The number of requests so far. */
   readonly count: number;
@@ -26,19 +26,17 @@ export interface UpstreamOptions {
   readonly host?: string;
   /** Default: a free one. */
   readonly port?: number;
-  /** Default: all. */
-  readonly keptRequests?: number;
 }
 
 /** Rejects if the port is in use. */
 export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
-  const { host = '127.0.0.1', keptRequests = Number.POSITIVE_INFINITY } = options;
+  const { host = '127.0.0.1' } = options;
   const requests: SeenRequest[] = [];
   let count = 0;
   const record = (seen: SeenRequest): void => {
     count += 1;
     requests.push(seen);
-    if (requests.length > keptRequests) requests.shift();
+    if (requests.length > 1000) requests.shift();
   };
   const http1 = createHttpServer((request, response) => echo(record, request, response));
   const http2 = createHttp2Server((request, response) => echo(record, request, response));
