@@ -113,7 +113,7 @@ export function parseDocument(bytes: Uint8Array, mediaType: string | undefined):
 
 /** Names a thumbprint of a certificate as a key set or the header of a token has it: `x5t` or `x5t#S256`. */
 export function certificateName(member: (typeof certificateMembers)[number], thumbprint: string): string {
-  return `${member} ${thumbprint.replace(/=+$/, '')}`;
+  return `${member} ${thumbprint.replace(/={1,2}$/, '')}`;
 }
 
 function parseEntries(bytes: Uint8Array, mediaType: string | undefined): readonly unknown[] | Problem {
