@@ -18,7 +18,6 @@ export const programs = [
   'demo/main.ts',
   'demo/serve.ts',
   'demo/try.ts',
-  'tools/check-regular-expressions.ts',
   'tools/package.ts',
 ] as const;
 

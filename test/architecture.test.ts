@@ -195,3 +195,35 @@ describe('test/', () => {
     expect(foldersOf(new URL('../src/', import.meta.url)).filter(name => !tested.includes(name))).to.deep.equal([]);
   });
 });
+
+/** What each folder beside src/ may import, apart from packages. What several need is in lab/. */
+const mayImportBeside: Readonly<Record<string, readonly string[]>> = {
+  lab: ['src'],
+  demo: ['src', 'lab'],
+  tools: ['src', 'lab', 'bench'],
+  bench: ['src', 'lab'],
+  test: ['src', 'lab', 'demo'],
+};
+/** The tests of tools themselves. */
+const testsOfTools = /^test\/(?:tools\/|docs\/derived-files\.test\.ts$)/;
+
+describe('the folders beside src/', () => {
+  it('import only in the allowed directions', () => {
+    const project = fileURLToPath(new URL('../', import.meta.url));
+    const found = Object.entries(mayImportBeside).flatMap(([folder, allowed]) =>
+      readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => join(folder, name))
+        .flatMap(file => {
+          const text = readFileSync(join(project, file), 'utf8');
+          const paths = Array.from(text.matchAll(/(?:from|import) '(\.[^']+)'/g), ([, to = '']) =>
+            join(dirname(file), to),
+          );
+          const more = testsOfTools.test(file) ? ['tools'] : [];
+          const foreign = paths.filter(path => ![folder, ...allowed, ...more].includes(partOf(path)));
+          return foreign.map(path => `${file} imports ${path}`);
+        }),
+    );
+    expect(found).to.deep.equal([]);
+  });
+});

@@ -11,6 +11,7 @@ export interface SbomComponent {
   readonly 'bom-ref': string;
   readonly name: string;
   readonly version: string;
+  readonly hashes?: readonly unknown[];
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 

@@ -2,8 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { makeSbom, type Sbom } from '../../tools/sbom.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -111,68 +109,19 @@ describe('supply chain', () => {
     expect((await read('.npmrc')).split('\n')).to.include('omit-lockfile-registry-resolved=true');
   });
 
-  it('L-022 has an audit job in CI that always runs and fails on any finding', async () => {
-    const { jobs } = parse(await read('.github/workflows/ci.yaml')) as {
-      readonly jobs: Readonly<Record<string, { readonly steps: readonly Readonly<Record<string, unknown>>[] }>>;
-    };
-    const { steps = [], ...job } = jobs.audit ?? {};
-    expect(steps.map(({ run }) => run)).to.include.members([
-      'npm audit signatures',
-      'npm audit --omit=dev --audit-level=low',
-    ]);
-    for (const each of [job, ...steps]) expect(each).to.not.have.any.keys('if', 'continue-on-error', 'needs');
-    expect(JSON.stringify(steps)).to.not.contain('|| true');
-  });
-
   describe('SBOM', () => {
-    // The part of CycloneDX 1.5 that npm writes.
-    const reference = z.string().min(1);
-    const component = z.looseObject({
-      type: z.enum(['application', 'library']),
-      'bom-ref': reference,
-      name: z.string().min(1),
-      version: z.string().regex(/^\d+\.\d+\.\d+/),
-      purl: z.string().regex(/^pkg:npm\/(?:%40[\w.-]+\/)?[\w.-]+@[\w.+-]+$/),
-      scope: z.enum(['required', 'optional', 'excluded']).optional(),
-      hashes: z.array(z.object({ alg: z.literal('SHA-512'), content: z.string().regex(/^[0-9a-f]{128}$/) })).optional(),
-      licenses: z
-        .array(
-          z.union([
-            z.object({ license: z.union([z.object({ id: reference }), z.object({ name: reference })]) }),
-            z.object({ expression: reference }),
-          ]),
-        )
-        .optional(),
-    });
-    const cycloneDx = z.looseObject({
-      bomFormat: z.literal('CycloneDX'),
-      specVersion: z.literal('1.5'),
-      serialNumber: z.string().regex(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
-      version: z.literal(1),
-      metadata: z.looseObject({ timestamp: z.iso.datetime(), component }),
-      components: z.array(component).min(1),
-      dependencies: z.array(z.object({ ref: reference, dependsOn: z.array(reference) })),
-    });
-
-    it('is a CycloneDX 1.5 document for this product', async () => {
-      const { name, version } = JSON.parse(await read('package.json')) as {
-        readonly name: string;
-        readonly version: string;
-      };
-      expect(cycloneDx.safeParse(sbom).error?.issues ?? []).to.deep.equal([]);
+    it('is a CycloneDX document of this product, with unique references and no dangling ones', async () => {
+      const { name, version } = JSON.parse(await read('package.json'));
+      expect(sbom).to.include({ bomFormat: 'CycloneDX', specVersion: '1.5' });
       expect(sbom.metadata.component).to.include({ type: 'application', name, version });
-    });
-
-    it('has unique references and no dangling ones', () => {
-      const { components, dependencies, metadata } = cycloneDx.parse(sbom);
-      const references = [metadata.component, ...components].map(each => each['bom-ref']);
+      const references = [sbom.metadata.component, ...sbom.components].map(each => each['bom-ref']);
       expect(new Set(references)).to.have.property('size', references.length);
-      const used = dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
+      const used = sbom.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
       expect(used.filter(each => !references.includes(each))).to.deep.equal([]);
     });
 
     it('lists exactly the production packages of the lockfile, each with its hash', () => {
-      const { components } = cycloneDx.parse(sbom);
+      const { components } = sbom;
       const locked = packages
         .filter(([, { dev = false }]) => !dev)
         .map(([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`);

@@ -14,6 +14,15 @@ describe('every sequence of a few events around the limits of a key set', () => 
     });
   }
 
+  const seconds = Number(process.env.KEY_STATES_SECONDS ?? 0);
+  if (seconds > 0)
+    it(`keeps the invariants as deep as ${seconds} s allow`, () => {
+      const endMs = performance.now() + 1000 * seconds;
+      const limits = { ...smallLimits, maxWaiters: 2, maxUnknownKids: 2 };
+      const { states } = explore({ limits, maxDepth: 1000, isOver: () => performance.now() > endMs });
+      expect(states).to.be.above(1_000);
+    });
+
   type Change = (state: KeySetState, event: KeySetEvent) => KeySetState;
   /** A machine in a wrong state; it still ignores late results. */
   const inState = (change: Change): Reduce => {
