@@ -1,12 +1,7 @@
 // Reads a cluster of the bootstrap: its hosts, and whether account-authz listens there.
 import { isIP } from 'node:net';
-import {
-  isLoopback,
-  isSameListener,
-  isUnspecified,
-  type ListenAddress,
-  toListenAddress,
-} from '../../text/listen-address.ts';
+import { posix } from 'node:path';
+import { isLoopback, isUnspecified, type ListenAddress, toListenAddress } from '../../text/listen-address.ts';
 import { protocolOptions } from '../authz-cluster.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
@@ -19,29 +14,81 @@ export interface Cluster {
    * where the connection went: a dump shows what clients have connected to so far, such as the address of the pod.
    */
   readonly endpoints: readonly (ListenAddress | undefined)[];
+  /** The `addressKey` of each endpoint. */
+  readonly keys: ReadonlySet<string>;
   /** Whether a client chooses the host of its request. */
   readonly isChosenByRequest: boolean;
   /** Whether it forwards a connection to the address and port that the client connected to. */
   readonly keepsDestination: boolean;
+  /** Whether a control plane says where it leads, and the file does not. */
+  readonly isElsewhere: boolean;
   /** The place of the first address. */
   readonly place: ProtoValue;
+  /** The clusters that an aggregate cluster chooses from. */
+  readonly members: readonly string[];
 }
 
-export function readCluster(value: ProtoValue, { endpoints }: Pick<Resources, 'endpoints'>): Cluster {
-  const service = value.field('eds_cluster_config', 'service_name');
-  const discovered = endpoints.get((service.isPresent ? service : value.field('name')).text());
-  const assignment = discovered ?? value.field('load_assignment');
-  const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint', 'address'));
-  const name = value.field('name').text() ?? '';
-  const isForwardProxy = value.field('cluster_type', 'typed_config').any().type.includes('.dynamic_forward_proxy.');
-  const originalDestination = value.field('original_dst_lb_config');
-  const readsHeader = originalDestination.field('use_http_header').flag() === true;
-  const isOriginalDestination = value.field('type').choice({ ORIGINAL_DST: 4 }) === 4;
-  return {
-    ...{ name, value, endpoints: isOriginalDestination ? [] : hosts.map(readAddress), place: hosts[0] ?? assignment },
-    isChosenByRequest: isForwardProxy || readsHeader,
-    keepsDestination: isOriginalDestination && !originalDestination.isPresent,
+const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
+
+/** An aggregate cluster has the hosts of its members too. */
+export function readClusters(resources: Pick<Resources, 'clusters' | 'endpoints'>): ReadonlyMap<string, Cluster> {
+  const plain = new Map(resources.clusters.map(each => readCluster(each, resources)).map(each => [each.name, each]));
+  const whole = (cluster: Cluster): Cluster => {
+    const reached = new Set([cluster]);
+    for (const { members } of reached) for (const name of members) reached.add(plain.get(name) ?? cluster);
+    return {
+      ...cluster,
+      endpoints: [...reached].flatMap(({ endpoints }) => endpoints),
+      keys: new Set([...reached].flatMap(({ keys }) => [...keys])),
+      isChosenByRequest: [...reached].some(({ isChosenByRequest }) => isChosenByRequest),
+      members: [...reached].slice(1).map(({ name }) => name),
+    };
   };
+  return new Map([...plain].map(([name, each]) => [name, each.members.length === 0 ? each : whole(each)]));
+}
+
+function readCluster(value: ProtoValue, { endpoints: known }: Pick<Resources, 'endpoints'>): Cluster {
+  const service = value.field('eds_cluster_config', 'service_name');
+  const discovered = known.get((service.isPresent ? service : value.field('name')).text());
+  const assignment = discovered ?? value.field('load_assignment');
+  const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint'));
+  const places = hosts
+    .flatMap(host => [host, ...host.items('additional_addresses')])
+    .map(each => each.field('address'));
+  const name = value.field('name').text() ?? '';
+  const { type: customType, message: custom } = value.field('cluster_type', 'typed_config').any();
+  const originalDestination = value.field('original_dst_lb_config');
+  const isNamed = ['use_http_header', 'metadata_key'].some(each => originalDestination.field(each).isPresent);
+  const isOriginalDestination = value.field('type').choice({ ORIGINAL_DST: 4 }) === 4;
+  const endpoints = isOriginalDestination ? [] : places.map(readAddress);
+  return {
+    name,
+    value,
+    endpoints,
+    keys: new Set(endpoints.flatMap(each => (each === undefined ? [] : addressKey(each)))),
+    isChosenByRequest: customType.includes('.dynamic_forward_proxy.') || isNamed,
+    keepsDestination: isOriginalDestination && !originalDestination.isPresent,
+    isElsewhere: value.field('eds_cluster_config').isPresent && discovered === undefined,
+    place: places[0] ?? assignment,
+    members: customType === aggregate ? custom.items('clusters').map(each => each.text() ?? '') : [],
+  };
+}
+
+/**
+ * Equal for addresses that lead to the same server: every address of this machine is one, since servers mostly listen on all of them; a name
+ * may end in a dot, and that of a Service in `.svc.cluster.local`.
+ */
+export function addressKey(address: ListenAddress): string {
+  if (address.kind === 'unix') return `unix:${posix.normalize(address.path)}`;
+  const name = address.host.toLowerCase().replace(/\.$/, '');
+  const url = `http://${isIP(name) === 6 ? `[${name}]` : name}/`;
+  // A number such as 127.1 is an address to a resolver too.
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[(.*)\]$/, '$1') : name;
+  const [, high = '', low = ''] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host) ?? [];
+  const bytes = [high, low].flatMap(part => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]);
+  const plain = high === '' ? host : bytes.join('.');
+  const isOwn = isLoopback(plain) || isUnspecified(plain);
+  return `${isOwn ? 'localhost' : plain.replace(/(?:\.svc)?(?:\.cluster\.local)?$/, '')}:${address.port}`;
 }
 
 export function readProtocolOptions(cluster: Cluster | undefined): readonly ProtoValue[] {
@@ -72,7 +119,7 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
   // Any free port, or a name that may be one of this machine. Another IP address is not reachable as loopback.
   if (own.kind === 'tcp' && (own.port === 0 || (isRemote && isIP(own.host) === 0))) return undefined;
   if (isRemote) return false;
-  return endpoints.some(each => isSameEndpoint(each, own));
+  return cluster?.keys.has(addressKey(own));
 }
 
 /** Whether account-authz listens for this machine only and every host of the cluster is the IP address of another one. */
@@ -89,8 +136,4 @@ function isElsewhere(endpoint: ListenAddress | undefined): boolean {
 // Connecting to the unspecified address reaches this machine.
 function isOtherHost(host: string): boolean {
   return !isLoopback(host) && !isUnspecified(host);
-}
-
-export function isSameEndpoint(one: ListenAddress | undefined, other: ListenAddress | undefined): boolean {
-  return one !== undefined && other !== undefined && isSameListener(one, other);
 }

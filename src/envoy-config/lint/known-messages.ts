@@ -13,7 +13,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     typed_dns_resolver_config dns_resolution_config application_log_config memory_allocator_manager
     stats_sinks:Any default_socket_interface node_context_params`,
   Admin:
-    'address:Address ignore_global_conn_limit profile_path socket_options access_log:Any access_log_path=/dev/null',
+    'address:Address ignore_global_conn_limit profile_path socket_options access_log:Any access_log_path=/dev/null allow_paths',
   StaticResources: 'listeners:config.listener.v3.Listener clusters:config.cluster.v3.Cluster secrets:Secret',
   Secret: 'name tls_certificate validation_context session_ticket_keys',
   ClusterManager:
@@ -25,7 +25,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   OverloadManager: 'refresh_interval resource_monitors:Any actions buffer_factory_config loadshed_points',
   Address: 'socket_address:SocketAddress pipe',
   SocketAddress: 'protocol=TCP|0 address port_value ipv4_compat',
-  'config.listener.v3.Listener': `name address:Address additional_addresses stat_prefix filter_chains:FilterChain default_filter_chain:FilterChain
+  'config.listener.v3.Listener': `name address:Address additional_addresses:AdditionalAddress stat_prefix filter_chains:FilterChain default_filter_chain:FilterChain
     per_connection_buffer_limit_bytes metadata drain_type listener_filters:Any listener_filters_timeout continue_on_listener_filters_timeout
     transparent freebind socket_options tcp_fast_open_queue_length traffic_direction access_log:Any enable_reuse_port reuse_port
     connection_balance_config tcp_backlog_size bind_to_port ignore_global_conn_limit bypass_overload_manager use_original_dst
@@ -38,12 +38,13 @@ export const knownMessages: Readonly<Record<string, string>> = {
     server_header_transformation scheme_header_transformation max_request_headers_kb stream_idle_timeout stream_flush_timeout
     request_timeout request_headers_timeout drain_timeout max_connection_duration access_log:Any access_log_options access_log_flush_interval
     flush_access_log_on_new_request use_remote_address xff_num_trusted_hops skip_xff_append via generate_request_id
-    preserve_external_request_id always_set_request_id_in_response forward_client_cert_details set_current_client_cert_details
+    preserve_external_request_id always_set_request_id_in_response forward_client_cert_details=SANITIZE|SANITIZE_SET|APPEND_FORWARD|0|2|3 set_current_client_cert_details
     proxy_100_continue proxy100_continue upgrade_configs:ManagerUpgrade normalize_path merge_slashes path_with_escaped_slashes_action
     request_id_extension:Any local_reply_config:LocalReply strip_any_host_port strip_matching_host_port strip_trailing_host_dot
     stream_error_on_invalid_http_message early_header_mutation_extensions:Any delayed_close_timeout represent_ipv4_remote_address_as_ipv4_mapped_ipv6
-    internal_address_config append_x_forwarded_port append_local_overload drop_request_when_overloaded idle_timeout http1_safe_max_connection_duration
+    internal_address_config:InternalAddress append_x_forwarded_port append_local_overload drop_request_when_overloaded idle_timeout http1_safe_max_connection_duration
     original_ip_detection_extensions:Any`,
+  InternalAddress: 'unix_sockets=false',
   HttpFilter: 'name typed_config:Any is_optional disabled config_discovery',
   HttpProtocol:
     'idle_timeout max_connection_duration max_headers_count max_response_headers_kb max_stream_duration headers_with_underscores_action max_requests_per_connection',
@@ -81,7 +82,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   WeightedClusters: 'clusters:WeightedCluster total_weight runtime_key_prefix',
   WeightedCluster: `name weight metadata_match request_headers_to_add:RequestHeader request_headers_to_remove
     response_headers_to_add:ResponseHeader response_headers_to_remove typed_per_filter_config<Any host_rewrite_literal`,
-  'config.cluster.v3.Cluster': `name alt_stat_name type=STATIC|STRICT_DNS|LOGICAL_DNS|EDS|ORIGINAL_DST|0|1|2|3|4 eds_cluster_config connect_timeout
+  'config.cluster.v3.Cluster': `name alt_stat_name cluster_type:Any type=STATIC|STRICT_DNS|LOGICAL_DNS|EDS|ORIGINAL_DST|0|1|2|3|4 eds_cluster_config connect_timeout
     per_connection_buffer_limit_bytes lb_policy load_assignment:config.endpoint.v3.ClusterLoadAssignment health_checks:HealthCheck max_requests_per_connection
     circuit_breakers upstream_http_protocol_options common_http_protocol_options:HttpProtocol http_protocol_options:Http1
     http2_protocol_options:Http2 typed_extension_protocol_options<Any dns_refresh_rate dns_failure_refresh_rate dns_jitter respect_dns_ttl
@@ -94,10 +95,14 @@ export const knownMessages: Readonly<Record<string, string>> = {
   HealthCheck: `timeout interval initial_jitter interval_jitter interval_jitter_percent unhealthy_threshold healthy_threshold reuse_connection
     http_health_check grpc_health_check tcp_health_check no_traffic_interval no_traffic_healthy_interval unhealthy_interval unhealthy_edge_interval
     healthy_edge_interval always_log_health_check_failures always_log_health_check_success tls_options`,
+  'clusters.dns.v3.DnsCluster': `dns_refresh_rate dns_failure_refresh_rate respect_dns_ttl dns_jitter typed_dns_resolver_config dns_lookup_family
+    all_addresses_in_single_endpoint`,
+  'clusters.aggregate.v3.ClusterConfig': 'clusters',
   'config.endpoint.v3.ClusterLoadAssignment': 'cluster_name endpoints:LocalityEndpoints named_endpoints policy',
   LocalityEndpoints: 'locality lb_endpoints:LbEndpoint load_balancing_weight priority proximity metadata',
   LbEndpoint: 'endpoint:Endpoint health_status metadata load_balancing_weight',
-  Endpoint: 'address:Address additional_addresses health_check_config hostname',
+  AdditionalAddress: 'address:Address socket_options',
+  Endpoint: 'address:Address additional_addresses:AdditionalAddress health_check_config hostname',
 
   'filters.http.ext_authz.v3.ExtAuthz': `grpc_service:GrpcService http_service failure_mode_allow failure_mode_allow_header_add status_on_error stat_prefix
     clear_route_cache include_peer_certificate include_tls_session encode_raw_headers allowed_headers disallowed_headers validate_mutations
@@ -128,6 +133,14 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.http.grpc_stats.v3.FilterConfig':
     'emit_filter_state individual_method_stats_allowlist stats_for_all_methods enable_upstream_stats replace_dots_in_grpc_service_name',
   'filters.http.upstream_codec.v3.UpstreamCodec': '',
+  'filters.http.buffer.v3.Buffer': 'max_request_bytes',
+  'filters.http.buffer.v3.BufferPerRoute': 'disabled buffer',
+  'filters.http.csrf.v3.CsrfPolicy': 'filter_enabled shadow_enabled additional_origins',
+  'filters.http.bandwidth_limit.v3.BandwidthLimit':
+    'stat_prefix enable_mode limit_kbps fill_interval runtime_enabled enable_response_trailers response_trailer_prefix',
+  'filters.http.admission_control.v3.AdmissionControl': '*',
+  'filters.http.adaptive_concurrency.v3.AdaptiveConcurrency': '*',
+  'filters.http.decompressor.v3.Decompressor': '*',
   'filters.http.compressor.v3.Compressor':
     'compressor_library request_direction_config response_direction_config choose_first content_length content_type disable_on_etag_header remove_accept_encoding_header runtime_enabled',
   'filters.http.fault.v3.HTTPFault': 'delay abort max_active_faults',
@@ -149,9 +162,11 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.listener.original_dst.v3.OriginalDst': '',
   'filters.listener.original_src.v3.OriginalSrc': 'bind_port mark',
   'transport_sockets.tls.v3.UpstreamTlsContext':
-    'common_tls_context sni allow_renegotiation max_session_keys auto_host_sni auto_sni_san_validation enforce_rsa_key_usage',
+    'common_tls_context:CommonTls sni allow_renegotiation max_session_keys auto_host_sni auto_sni_san_validation enforce_rsa_key_usage',
   'transport_sockets.tls.v3.DownstreamTlsContext':
-    'common_tls_context require_client_certificate require_sni session_ticket_keys session_timeout ocsp_staple_policy full_scan_certs_on_sni_mismatch disable_stateless_session_resumption disable_stateful_session_resumption prefer_client_ciphers',
+    'common_tls_context:CommonTls require_client_certificate require_sni session_ticket_keys session_timeout ocsp_staple_policy full_scan_certs_on_sni_mismatch disable_stateless_session_resumption disable_stateful_session_resumption prefer_client_ciphers',
+  CommonTls: `tls_params tls_certificates tls_certificate_sds_secret_configs validation_context validation_context_sds_secret_config
+    combined_validation_context alpn_protocols`,
   'transport_sockets.raw_buffer.v3.RawBuffer': '',
   'upstreams.http.v3.HttpProtocolOptions':
     'common_http_protocol_options:HttpProtocol upstream_http_protocol_options explicit_http_config:ExplicitHttp use_downstream_protocol_config auto_config http_filters:HttpFilter',

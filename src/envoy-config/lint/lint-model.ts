@@ -1,7 +1,7 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
 import { type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
 import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../settings.ts';
-import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
+import { type Cluster, isAt, readClusters } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
@@ -27,6 +27,8 @@ export interface LintModel {
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
+  /** The addresses behind them. */
+  readonly protectedKeys: ReadonlySet<string>;
   /** The routes of the configuration that none of them leads on; none if the file is not complete. */
   readonly unreachable: readonly RouteTemplate[];
 }
@@ -64,8 +66,7 @@ export interface AuthzFilter {
 }
 
 export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): LintModel {
-  const clusterList = resources.clusters.map(each => readCluster(each, resources));
-  const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
+  const clusters = readClusters(resources);
   const policy = toEnvoyPolicy(config);
   const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
   const protectedRoutes = indexProtectedRoutes(templates);
@@ -102,18 +103,22 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     clusters,
     guarded,
     protectedClusters: new Set(protectedClusters),
+    protectedKeys: new Set([...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])])),
     unreachable,
   };
 }
 
 /** Whether a cluster has a host that is also behind protected routes. */
-export function isProtectedCluster({ clusters, protectedClusters }: LintModel, name: string | undefined): boolean {
+export function isProtectedCluster(model: LintModel, name: string | undefined): boolean {
+  const { clusters, protectedClusters, protectedKeys } = model;
   // Undefined: the request chooses. Without protected clusters, any may be one.
-  if (name === undefined || protectedClusters.has(name) || protectedClusters.size === 0) return true;
-  if (clusters.get(name)?.isChosenByRequest === true) return true;
-  const endpoints = clusters.get(name)?.endpoints ?? [];
-  const known = [...protectedClusters].flatMap(each => clusters.get(each)?.endpoints ?? []);
-  return endpoints.some(one => known.some(other => isSameEndpoint(one, other)));
+  if (name === undefined || protectedClusters.size === 0) return true;
+  const cluster = clusters.get(name);
+  return (
+    [name, ...(cluster?.members ?? [])].some(each => protectedClusters.has(each)) ||
+    cluster?.isChosenByRequest === true ||
+    [...(cluster?.keys ?? [])].some(key => protectedKeys.has(key))
+  );
 }
 
 /** The ext_authz filters of a connection manager, whichever service they ask. */

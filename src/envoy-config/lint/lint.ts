@@ -4,6 +4,7 @@ import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
+import { type Cluster, isAt } from './cluster.ts';
 import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
 import { type LintModel, toLintModel } from './lint-model.ts';
@@ -14,7 +15,7 @@ import { requestRules } from './request-rules.ts';
 import { type Resources, readResources } from './resources.ts';
 import type { Rule, Rules } from './rule.ts';
 import { transportRules } from './transport-rules.ts';
-import { wayRules } from './way-rules.ts';
+import { wayRules, waysOf } from './way-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;
@@ -94,7 +95,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
     }
-    notJudged.push(...unknownParts(resources), ...foreignChecks(model));
+    notJudged.push(...unknownParts(resources), ...foreignChecks(model), ...unknownAddresses(model));
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
 }
@@ -118,6 +119,19 @@ function unknownParts({
     ...[...routes.values()].flatMap(each => findNotJudged(each, 'config.route.v3.RouteConfiguration')),
     ...[...endpoints.values()].flatMap(each => findNotJudged(each, 'config.endpoint.v3.ClusterLoadAssignment')),
     ...[...filters.values()].flatMap(each => findNotJudged(each, 'HttpFilter')),
+  ];
+}
+
+/** Clusters on a way whose addresses are not in the file, and hosts beside account-authz. */
+function unknownAddresses(model: LintModel): readonly NotJudged[] {
+  const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
+  const clusters = new Set([...waysOf(model).flatMap(({ cluster }) => cluster ?? []), ...checks]);
+  const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.listen) === true;
+  const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>
+    [...all].filter(isWanted).map(({ place: { path } }) => ({ path, message }));
+  return [
+    ...found(clusters, each => each.isElsewhere, 'leads where a control plane says: its addresses are not in the file'),
+    ...found(new Set(checks), isMixed, 'stands beside other hosts, which decide about requests too'),
   ];
 }
 

@@ -76,8 +76,11 @@ export function findNotJudged(root: ProtoValue, message: string): readonly NotJu
   function visitAny(value: ProtoValue): void {
     const config = value.field('typed_config');
     const { type, message: inner } = (config.isPresent ? config : value).any();
-    // A name alone, such as istio's dummy socket, has no settings.
-    if (type === '') return;
+    // A name alone has no settings. Only sockets are found by it.
+    if (type === '') {
+      if (/^envoy\.(?!transport_sockets\.)/.test(value.field('name').text() ?? '')) add(value, 'is not judged', 'name');
+      return;
+    }
     const name = type.replace(/^envoy\./, '').replace(/^extensions\./, '');
     if (tables.has(name)) visitMessage(inner, name);
     else if (inner.field('default_source_code', 'inline_string').text() !== wholeAnswersScript)

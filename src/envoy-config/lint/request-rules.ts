@@ -81,37 +81,7 @@ export const requestRules = {
       ];
     },
   },
-  'logged-token': {
-    what: 'An access log or a trace has the header `authorization`',
-    why: 'whoever reads it can use the tokens in it',
-    fix: 'remove it: the log of account-authz says under the same request id who the caller is',
-    find: ({ manager: { value } }) => [
-      ...value.items('access_log').flatMap(at => when(logsToken(at), at, 'has the token of each request')),
-      ...value
-        .items('tracing', 'custom_tags')
-        .flatMap(at => when(isToken(at.field('request_header', 'name').text()), at, 'is the token of each request')),
-    ],
-  },
 } as const satisfies Rules<GuardedManager>;
-
-function logsToken(log: ProtoValue): boolean {
-  const listed = log.inner(name => name === 'additional_request_headers_to_log');
-  return listed.some(each => each.holds(isToken)) || log.holds(text => headersInFormat(text).some(isToken));
-}
-
-const isToken = (header: string | undefined): boolean => header?.toLowerCase() === 'authorization';
-
-/** The request headers in a format of Envoy's access log: `%REQ(FIRST?SECOND):LENGTH%`. */
-function headersInFormat(format: string): readonly string[] {
-  const operators = format.split('%REQ').slice(1);
-  return operators.flatMap(
-    each =>
-      each
-        .slice(each.indexOf('(') + 1)
-        .split(')', 1)[0]
-        ?.split('?') ?? [],
-  );
-}
 
 function kept({ manager, checks }: GuardedManager, headers: readonly string[]): readonly Finding[] {
   const removes = readRemovals(manager, checks);

@@ -33,6 +33,14 @@ export function readResources(root: ProtoValue): readonly Resources[] {
   return dumps.length > 0 ? dumps.map(readDump) : [readBootstrap(root)];
 }
 
+/** All that this Envoy runs with, each part once, without what is for outbound traffic. */
+export function partsOf(resources: Resources): readonly ProtoValue[] {
+  const { isDump, bootstrap, listeners, clusters, routes, filters } = resources;
+  const inbound = listeners.filter(each => each.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2);
+  if (!isDump) return bootstrap === undefined ? [] : [bootstrap];
+  return [...inbound, ...clusters, ...routes.values(), ...filters.values()];
+}
+
 function findDumps(value: ProtoValue, depth: number): readonly ProtoValue[] {
   if (!value.isMapping) return [];
   if (value.entry('configs').items().some(isSection)) return [value];

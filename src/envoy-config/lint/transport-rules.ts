@@ -70,18 +70,23 @@ export const transportRules = {
       ];
     },
   },
+  'authz-unverified': {
+    what: 'The cluster of the check speaks TLS and accepts any certificate: no `trusted_ca` or SDS validation, or `ACCEPT_UNTRUSTED`',
+    why: 'whoever can answer at that address decides about every request',
+    fix: 'name the authority in `validation_context`, and the name of the server in `match_typed_subject_alt_names`',
+    find: ({ cluster }) =>
+      socketsOf(cluster)
+        .map(({ message }) => message.field('common_tls_context'))
+        .filter(context => !isVerified(context))
+        .map(at => ({ at, says: 'accepts any certificate' })),
+  },
   'authz-client-certificate': {
     what: 'The cluster of the check presents no certificate, and `tls.clientCaFile` of the configuration asks for one',
     why: 'account-authz closes the connection, and Envoy refuses every request',
     fix: 'name a certificate in `tls_certificate_sds_secret_configs` of the UpstreamTlsContext',
     find: ({ cluster, config: { tls } }) => {
       if (cluster === undefined || tls?.clientCaFile === undefined) return [];
-      const matches = cluster.value.items('transport_socket_matches').map(each => each.field('transport_socket'));
-      // Envoy takes the socket of the cluster only where none of these matches.
-      const sockets = matches.length > 0 ? matches : [cluster.value.field('transport_socket')];
-      return sockets
-        .map(socket => socket.field('typed_config').any())
-        .filter(({ type }) => type === upstreamTls)
+      return socketsOf(cluster)
         .map(({ message }) => message.field('common_tls_context'))
         .filter(context => !context.names().some(name => name.startsWith('tls_certificate')))
         .map(at => ({ at, says: 'presents no certificate' }));
@@ -139,6 +144,34 @@ export const transportRules = {
     }),
   },
 } as const satisfies Rules<AuthzFilter>;
+
+/** Envoy takes the socket of the cluster only where none of its matches does. */
+function socketsOf(cluster: Cluster | undefined) {
+  const matches = cluster?.value.items('transport_socket_matches').map(each => each.field('transport_socket')) ?? [];
+  const sockets = matches.length > 0 || cluster === undefined ? matches : [cluster.value.field('transport_socket')];
+  return sockets.map(socket => socket.field('typed_config').any()).filter(({ type }) => type === upstreamTls);
+}
+
+function isVerified(context: ProtoValue): boolean {
+  const validations = [
+    context.field('validation_context'),
+    context.field('combined_validation_context', 'default_validation_context'),
+  ];
+  const accepts = validations.some(
+    each => each.field('trust_chain_verification').choice({ ACCEPT_UNTRUSTED: 1 }) === 1,
+  );
+  const sds = [context, context.field('combined_validation_context')].some(
+    each => each.field('validation_context_sds_secret_config').isPresent,
+  );
+  const authorities = [
+    'trusted_ca',
+    'custom_validator_config',
+    'verify_certificate_spki',
+    'verify_certificate_hash',
+    'system_root_certs',
+  ];
+  return !accepts && (sds || validations.some(each => authorities.some(name => each.field(name).isPresent)));
+}
 
 // No retry policy at all is no mistake: a failed check is answered with 503.
 function withRetry(find: (retry: ProtoValue, check: AuthzFilter) => readonly Finding[]) {

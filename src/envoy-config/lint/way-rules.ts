@@ -1,41 +1,56 @@
 // Rules for ways that lead where no client may go, for headers that only the check may set, and for texts that show the token.
-import type { ListenAddress } from '../../text/listen-address.ts';
-import { type Cluster, isAt, isSameEndpoint, readAddress } from './cluster.ts';
+import { toListenAddress } from '../../text/listen-address.ts';
+import { addressKey, type Cluster, readAddress } from './cluster.ts';
+import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { partsOf } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 export const wayRules = {
   'way-to-admin': {
-    what: "A route or a TCP proxy leads to Envoy's admin interface, except one for `/stats/prometheus` or `/ready` alone",
+    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface, except one for `/stats/prometheus` or `/ready` alone",
     why: 'a client could read the configuration, change runtime settings and stop Envoy',
     fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`',
-    find: model => {
-      const admin = readAddress(model.resources.admin.field('address'));
-      return waysTo(
-        model,
-        ({ cluster, isForMetrics }) => !isForMetrics && hasEndpoint(cluster, admin),
-        "leads to Envoy's admin interface",
-      );
-    },
+    find: model => waysTo(model, [model.resources.admin.field('address')], "leads to Envoy's admin interface", true),
   },
   'way-to-authz': {
-    what: 'A route or a TCP proxy leads to account-authz itself',
+    what: 'A route, a mirror or a TCP proxy leads to account-authz itself',
     why: 'a client could ask it about requests of its own making, and flood it past the limits of the check',
     fix: 'remove the route: only ext_authz asks account-authz',
-    find: model => waysTo(model, ({ cluster }) => isAt(cluster, model.listen) === true, 'leads to account-authz'),
+    find: model => {
+      const own = new Set([addressKey(toListenAddress(model.listen))]);
+      return waysOf(model)
+        .filter(({ cluster }) => leadsTo(cluster, own))
+        .map(({ at }) => ({ at, says: 'leads to account-authz' }));
+    },
   },
   'way-to-listener': {
-    what: 'A route or a TCP proxy leads back to a listener of this Envoy',
+    what: 'A route, a mirror or a TCP proxy leads back to a listener of this Envoy',
     why: 'a request that comes from Envoy itself can count as one from inside, and get past what the first listener refused',
     fix: 'route to the service itself',
-    find: model => {
-      const own = model.resources.listeners.map(listener => readAddress(listener.field('address')));
-      return waysTo(
+    find: model =>
+      waysTo(
         model,
-        ({ cluster }) => own.some(each => hasEndpoint(cluster, each)),
+        model.resources.listeners
+          .flatMap(listener => [listener, ...listener.items('additional_addresses')])
+          .map(each => each.field('address')),
         'leads back to a listener of this Envoy',
-      );
+      ),
+  },
+  'owned-metadata-set': {
+    what: 'Something other than the check writes the metadata of ext_authz, which the guard reads',
+    why: 'it can write `decision: allow`, and the guard lets every request pass',
+    fix: 'write to a namespace of its own',
+    find: ({ resources, guarded }) => {
+      const names = new Set([
+        'envoy.filters.http.ext_authz',
+        ...guarded.flatMap(({ checks }) => checks.map(({ filter }) => filter.name)),
+      ]);
+      return partsOf(resources)
+        .flatMap(part => part.inner(name => name === 'metadata_namespace' || name === 'receiving_namespaces'))
+        .flatMap(each => each.texts(text => names.has(text)))
+        .map(at => ({ at, says: 'is the metadata of ext_authz' }));
     },
   },
   'owned-header-set': {
@@ -56,16 +71,24 @@ export const wayRules = {
         }),
   },
   'shown-token': {
-    what: 'A header, a body, a tag or a log has `%REQ(authorization)%`',
+    what: 'A header, a body, a tag, a log or a tap has the token of a request, such as `%REQ(authorization)%`',
     why: 'whoever reads it can use the tokens in it',
-    fix: 'remove it',
-    find: ({ managers }) =>
-      managers
-        .flatMap(({ value, routes }) => [value, routes])
-        .flatMap(value => value.texts(showsToken))
-        .map(at => ({ at, says: 'shows the token of each request' })),
+    fix: 'remove it: the log of account-authz says under the same request id who the caller is',
+    find: ({ resources, policy }) => {
+      const tokens = new Set(policy.headers.filter(({ kind }) => kind === 'token').flatMap(({ names }) => names));
+      const isToken = (text: string): boolean => tokens.has(text.toLowerCase());
+      const parts = partsOf(resources);
+      const listed = parts
+        .flatMap(part => part.inner(name => name === 'additional_request_headers_to_log' || name === 'request_header'))
+        .flatMap(each => each.texts(isToken));
+      const shown = parts.flatMap(part => part.texts(text => text.includes('%') && showsToken(text, isToken)));
+      const taps = parts.flatMap(part => part.texts(text => tap.test(text)));
+      return [...listed, ...shown, ...taps].map(at => ({ at, says: 'shows the token of each request' }));
+    },
   },
 } as const satisfies Rules<LintModel>;
+
+const tap = /^type\.googleapis\.com\/envoy\.extensions\.(?:filters\.http|transport_sockets)\.tap\.v3\.Tap$/;
 
 interface Way {
   readonly at: ProtoValue;
@@ -73,13 +96,25 @@ interface Way {
   readonly isForMetrics: boolean;
 }
 
-function waysTo(model: LintModel, isWanted: (way: Way) => boolean, says: string): readonly Finding[] {
+function waysTo(
+  model: LintModel,
+  addresses: readonly ProtoValue[],
+  says: string,
+  exceptMetrics = false,
+): readonly Finding[] {
+  const known = addresses.map(readAddress).flatMap(each => (each === undefined ? [] : addressKey(each)));
+  const keys = new Set(known.filter(key => !key.endsWith(':0')));
   return waysOf(model)
-    .filter(isWanted)
+    .filter(({ cluster, isForMetrics }) => !(exceptMetrics && isForMetrics) && leadsTo(cluster, keys))
     .map(({ at }) => ({ at, says }));
 }
 
-function waysOf({ managers, listeners, clusters }: LintModel): readonly Way[] {
+function leadsTo(cluster: Cluster | undefined, keys: ReadonlySet<string>): boolean {
+  return [...(cluster?.keys ?? [])].some(key => keys.has(key));
+}
+
+/** From each listener that is not for outbound traffic. */
+export function waysOf({ managers, listeners, clusters }: LintModel): readonly Way[] {
   const named = (at: ProtoValue, isForMetrics: boolean): Way => ({
     at,
     cluster: clusters.get(at.text() ?? ''),
@@ -87,33 +122,38 @@ function waysOf({ managers, listeners, clusters }: LintModel): readonly Way[] {
   });
   const routes = managers
     .filter(({ isOutbound }) => !isOutbound)
-    .flatMap(({ routes: table }) => table.items('virtual_hosts', 'routes'))
-    .flatMap(route => {
-      const action = route.field('route');
-      const path = route.field('match', 'path').text() ?? route.field('match', 'prefix').text() ?? '';
-      const isForMetrics = path === '/stats/prometheus' || path === '/ready';
-      const all = [
-        action.field('cluster'),
-        ...action.items('weighted_clusters', 'clusters').map(each => each.field('name')),
-      ];
-      return all.filter(({ isPresent }) => isPresent).map(at => named(at, isForMetrics));
+    .flatMap(({ routes: table, chains }) => {
+      const isChecked = chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
+      return [table, ...table.items('virtual_hosts')].flatMap(scope => [
+        ...scope.items('request_mirror_policies').map(each => named(each.field('cluster'), false)),
+        ...scope.items('routes').flatMap(route => waysOfRoute(route, isChecked, named)),
+      ]);
     });
   const tcp = listeners.flatMap(({ tcpTargets }) => tcpTargets.map(({ cluster }) => named(cluster, false)));
-  return [...routes, ...tcp];
+  return [...routes, ...tcp].filter(({ at }) => at.isPresent);
 }
 
-function hasEndpoint(cluster: Cluster | undefined, address: ListenAddress | undefined): boolean {
-  return (cluster?.endpoints ?? []).some(each => isSameEndpoint(each, address));
+function waysOfRoute(route: ProtoValue, isChecked: boolean, named: (at: ProtoValue, isForMetrics: boolean) => Way) {
+  const action = route.field('route');
+  const path = route.field('match', 'path').text() ?? route.field('match', 'prefix').text() ?? '';
+  // istiod and Envoy Gateway have them on listeners of their own.
+  const isForMetrics = !isChecked && (path === '/stats/prometheus' || path === '/ready');
+  return [
+    action.field('cluster'),
+    ...action.items('weighted_clusters', 'clusters').map(each => each.field('name')),
+    ...action.items('request_mirror_policies').map(each => each.field('cluster')),
+  ].map(at => named(at, isForMetrics));
 }
 
-/** The commands of Envoy's formatters that print a request header: `%REQ(FIRST?SECOND):LENGTH%`, and a CEL expression. */
-function showsToken(text: string): boolean {
+/** Whether a command of Envoy's formatters prints such a header: `%REQ(FIRST?SECOND):LENGTH%`, `%REQUEST_HEADER(NAME)%`, a CEL expression. */
+function showsToken(text: string, isToken: (name: string) => boolean): boolean {
   return text.split('%').some(command => {
     const [name = '', ...rest] = command.split('(');
-    const argument = rest.join('(').toLowerCase();
-    if (/^(?:TYPED_)?CEL$/.test(name)) return argument.includes('authorization');
+    const argument = rest.join('(');
+    if (/^(?:TYPED_)?CEL$/.test(name)) return argument.split(/[^\w-]/).some(isToken);
     return (
-      /^REQ(?:_WITHOUT_QUERY)?$/.test(name) && (argument.split(')', 1)[0] ?? '').split('?').includes('authorization')
+      /^(?:REQ|REQUEST_HEADERS?|REQ_WITHOUT_QUERY|TRAILER)$/.test(name) &&
+      (argument.split(')', 1)[0] ?? '').split('?').some(isToken)
     );
   });
 }

@@ -15,7 +15,7 @@ const open = (p: Shipped, path: string, route: Part): void => {
 };
 const cluster = (p: Shipped, fields: Part): void => {
   p.root.static_resources.clusters.push({ name: 'other', connect_timeout: '1s', ...fields });
-  p.routes.unshift({ match: { prefix: '/other' }, route: { cluster: 'other' } });
+  p.routes.unshift({ match: { prefix: '/other' }, route: { cluster: 'other' }, ...perRoute({ disabled: true }) });
 };
 const before = (p: Shipped, type: string, fields: Part = {}): void => {
   p.filters.unshift(filter(type, fields));

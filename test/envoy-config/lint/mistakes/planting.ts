@@ -74,7 +74,9 @@ export const onlyRoutes = (manager: Part, routes: Part[]) => {
 export const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
 export const upstreamTls = (fields: Part = {}) => ({
   name: 'tls',
-  typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields }),
+  typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', {
+    common_tls_context: { validation_context: { trusted_ca: { filename: '/ca.crt' } }, ...fields },
+  }),
 });
 
 export function byTemplate(path_template: string): object {

@@ -85,7 +85,7 @@ export const requests: Mistakes = {
       }),
     'a local reply body for every refusal': p => set(p.manager, { local_reply_config: { body_format: {} } }),
   },
-  'logged-token': {
+  'shown-token': {
     'a token in a JSON log': p =>
       set(p.manager.access_log[0].typed_config.log_format.json_format, { token: '%REQ(Authorization)%' }),
     'a token in a text log, as the second choice': p =>

@@ -62,10 +62,25 @@ export const transport: Mistakes = {
     'TLS only in account-authz': p => set(p.config, { tls }),
     'TLS only in Envoy': p => set(p.authz, { transport_socket: upstreamTls() }),
   },
+  'authz-unverified': {
+    'TLS without an authority': p => {
+      set(p.config, { tls });
+      set(p.authz, { transport_socket: upstreamTls({ validation_context: {} }) });
+    },
+    'an untrusted certificate that is accepted': p => {
+      set(p.config, { tls });
+      const trusted_ca = { filename: '/ca.crt' };
+      set(p.authz, {
+        transport_socket: upstreamTls({
+          validation_context: { trusted_ca, trust_chain_verification: 'ACCEPT_UNTRUSTED' },
+        }),
+      });
+    },
+  },
   'authz-client-certificate': {
     'a missing client certificate that account-authz requires': p => [
       set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
-      set(p.authz, { transport_socket: upstreamTls({ validation_context: {} }) }),
+      set(p.authz, { transport_socket: upstreamTls() }),
     ],
     'a transport socket match without the client certificate that account-authz requires': p => [
       set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),

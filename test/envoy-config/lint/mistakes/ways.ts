@@ -20,6 +20,18 @@ export const ways: Mistakes = {
       p.root.static_resources.clusters.push(local('ops', 9901));
       p.routes.unshift({ match: { prefix: '/ops' }, route: { cluster: 'ops' }, ...perRoute({ disabled: true }) });
     },
+    'a mirror to it': p => {
+      p.root.static_resources.clusters.push(local('ops', 9901, 'localhost.'));
+      p.routes[0].route.request_mirror_policies = [{ cluster: 'ops' }];
+    },
+    'an aggregate cluster over it': p => {
+      const cluster_type = {
+        name: 'envoy.clusters.aggregate',
+        typed_config: typed('envoy.extensions.clusters.aggregate.v3.ClusterConfig', { clusters: ['ops'] }),
+      };
+      p.root.static_resources.clusters.push(local('ops', 9901), { name: 'all', connect_timeout: '1s', cluster_type });
+      p.routes.unshift({ match: { prefix: '/ops' }, route: { cluster: 'all' } });
+    },
     'another spelling of its address': p => {
       p.root.static_resources.clusters.push(local('ops', 9901, '127.0.0.2'));
       set(p.root.admin.address.socket_address, { address: '0.0.0.0' });
@@ -67,6 +79,19 @@ export const ways: Mistakes = {
         direct_response: { status: 200 },
         request_headers_to_add: [{ header: { key: 'x-auth-uid', value: 'root' } }],
       }),
+  },
+  'owned-metadata-set': {
+    'a filter that writes the decision of the check from a header': p =>
+      p.filters.unshift(
+        filter('header_to_metadata.v3.Config', {
+          request_rules: [
+            {
+              header: 'x-d',
+              on_header_present: { metadata_namespace: 'envoy.filters.http.ext_authz', key: 'decision' },
+            },
+          ],
+        }),
+      ),
   },
   'shown-token': {
     'a header of each answer': p =>
