@@ -34,7 +34,7 @@ export async function startRecordingUpstream(port = 0): Promise<RecordingUpstrea
   const sockets = new Set<Socket>();
 
   // It ends no idle connection: on a busy machine Envoy would send a request on one that is just being ended.
-  const http1 = createHttpServer({ insecureHTTPParser: true, keepAliveTimeout: 0 }, (request, response) => {
+  const http1 = createHttpServer({ insecureHTTPParser: true, keepAliveTimeout: 0, maxHeaderSize: 1 << 20 }, (request, response) => {
     void answerHttp1(request, response, requests);
   });
   http1.on('upgrade', (request: IncomingMessage, socket: Socket) => {

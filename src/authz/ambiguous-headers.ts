@@ -3,16 +3,23 @@
 import type { AccountPlace } from './places/place.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestHeaders } from './request-facts.ts';
+import type { TokenPlaces } from './token-places.ts';
 
-/** `identityPrefix` and the names of account headers are lower case. */
+interface NeededHeaders {
+  /** Lower case. */
+  readonly identityPrefix: string;
+  readonly places: readonly Pick<AccountPlace, 'headers' | 'hasCharset'>[];
+  readonly tokenPlaces: Pick<TokenPlaces, 'places'>;
+}
+
 export function refuseAmbiguousHeaders(
-  identityPrefix: string,
-  places: readonly AccountPlace[],
+  { identityPrefix, places, tokenPlaces }: NeededHeaders,
   headers: RequestHeaders,
 ): Refusal | undefined {
   const connection = headers.get('connection');
   const isNeeded = (name: string): boolean =>
-    name.startsWith(identityPrefix) || places.some(({ headers: read }) => read?.includes(name));
+    name.startsWith(identityPrefix) ||
+    [...places, ...tokenPlaces.places].some(({ headers: read }) => read?.includes(name));
   if (connection?.some(line => nominates(line, isNeeded)))
     return refusal('request_invalid', 'connection nominates a header that the upstream needs');
   const contentType = places.some(({ hasCharset }) => hasCharset) ? headers.get('content-type') : undefined;
@@ -22,7 +29,7 @@ export function refuseAmbiguousHeaders(
 }
 
 // RFC 9110 section 7.6.1: a proxy removes the headers that `connection` names. Envoy forwards it with an upgrade.
-function nominates(line: string, isNeeded: (name: string) => boolean): boolean {
+export function nominates(line: string, isNeeded: (name: string) => boolean): boolean {
   return line
     .toLowerCase()
     .split(/[\s,]+/)

@@ -1,8 +1,7 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
 import { addressedAccount } from './account.ts';
-import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
-import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
+import { nominates, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
 import { parseRequestTarget } from './path.ts';
@@ -28,6 +27,7 @@ import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import type { RouteMatch } from './route.ts';
 import { matchRoutes, type RouteTree } from './route-tree.ts';
+import { type BearerToken, readToken, refuseAmbiguousAuthorization, type TokenPlaces } from './token-places.ts';
 
 export interface Policy {
   readonly routes: RouteTree;
@@ -38,6 +38,7 @@ export interface Policy {
   readonly apps: ReadonlySet<string> | undefined;
   /** In the order in which they are read. */
   readonly places: readonly AccountPlace[];
+  readonly tokenPlaces: TokenPlaces;
   /** Lower case. */
   readonly identityPrefix: string;
 }
@@ -50,6 +51,8 @@ interface AdmittedRequest {
   /** Every account that the request names, once for each place. */
   readonly accounts: readonly Account[];
   readonly token: BearerToken;
+  /** What is left of `cookie` without the token. Undefined: it stays as it is. */
+  readonly otherCookies: string | undefined;
 }
 
 /** `route` is for the log, also of a refused request. */
@@ -69,10 +72,11 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   if (!methodGrammar.test(facts.method)) return refused(refusal('request_invalid', 'method outside the grammar'));
   const target = parseRequestTarget(facts.target);
   if (target.kind === 'refusal') return refused(target);
-  const authorization = facts.headers.get('authorization') ?? [];
-  const ambiguity = refuseAmbiguousAuthorization(authorization);
+  const ambiguity = refuseAmbiguousAuthorization(facts.headers);
   if (ambiguity !== undefined) return refused(ambiguity);
-  const ambiguousHeader = refuseAmbiguousHeaders(policy.identityPrefix, policy.places, facts.headers);
+  const reading = readToken(policy.tokenPlaces, facts.headers);
+  if (reading.kind === 'refusal') return refused(reading);
+  const ambiguousHeader = refuseAmbiguousHeaders(policy, facts.headers);
   if (ambiguousHeader !== undefined) return refused(ambiguousHeader);
 
   const match = matchRoutes(policy.routes, target);
@@ -89,9 +93,24 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   if (unknown !== undefined) return refused(unknown);
   if (match.kind === 'refusal') return refused(match);
 
-  const token = parseBearerToken(authorization);
+  const { token, isCookie, otherCookies } = reading;
   if (typeof token !== 'string') return refused(token, match.route);
-  return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts, token } };
+  const foreignPage = isCookie ? refuseForeignPage(policy.tokenPlaces, facts) : undefined;
+  if (foreignPage !== undefined) return refused(foreignPage, match.route);
+  const { method } = facts;
+  return { route: match.route, outcome: { kind: 'admitted', method, match, accounts, token, otherCookies } };
+}
+
+const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** A browser sends its cookies for any page that asks, so what changes anything, and a socket, must come from a page of `token.origins`. */
+function refuseForeignPage({ origins }: TokenPlaces, { method, headers }: RequestFacts): Refusal | undefined {
+  const isUpgrade = headers.get('connection')?.some(line => nominates(line, name => name === 'upgrade')) ?? false;
+  if (readingMethods.has(method) && !isUpgrade) return undefined;
+  const [origin, ...others] = headers.get('origin') ?? [];
+  if (origin === undefined) return refusal('origin_forbidden', 'no origin beside a token in a cookie');
+  if (others.length > 0) return refusal('origin_forbidden', 'more than one origin');
+  return origins.has(origin) ? undefined : refusal('origin_forbidden', 'the origin is not one of token.origins');
 }
 
 /** `principal` is for the log and Envoy, also of a refused request. */
@@ -124,7 +143,9 @@ export function authorize(
   if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
   if (scope?.obstacle !== undefined)
     return { decision: refuseScope(policy, request, scope.obstacle, identity), principal };
-  return { decision: { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } }, principal };
+  const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } } as const;
+  const { otherCookies } = request;
+  return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
 }
 
 function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {

@@ -17,6 +17,9 @@ const retry = 'repeat the request';
 const seeKeys = 'see "What an operator sees" of docs/keys.md';
 const sourceForms =
   'claims of the issuer must lead to a value of the type that its form reads, see docs/configuration.md';
+const oneToken = 'the client must send each place of token.from at most once, with a token and nothing else';
+const sameSite =
+  'a request with its token in a cookie that is no GET, HEAD or OPTIONS, or a WebSocket, must come from a page whose origin token.origins has';
 const issuerMay = 'accounts of the issuer must cover the account, or another issuer must issue the token';
 
 export const checks = {
@@ -55,6 +58,15 @@ export const checks = {
     request_invalid: {
       'more than one Authorization': 'the client must send one Authorization header',
       'a comma in Authorization': 'the client must send one Authorization header with one value',
+      'a token header twice': oneToken,
+      'an empty token header': oneToken,
+      'a list in a token header': oneToken,
+      'a look-alike of a token header': oneToken,
+      'a token cookie twice': oneToken,
+      'an empty token cookie': oneToken,
+      'a token cookie in quotes': oneToken,
+      'a cookie that is not UTF-8 beside that of the token':
+        'Envoy can put back no such cookie: the service must encode what it sets',
     },
   },
   'account-places': {
@@ -68,7 +80,7 @@ export const checks = {
       'a parameter that overrides the method':
         'the client must send the method itself, without _method and x-http-method-override in the query',
       'connection nominates a header that the upstream needs':
-        'connection must not name an identity header or an account header',
+        'connection must not name an identity header, an account header or a token header',
       'content-type with an ambiguous charset':
         'with account.query, content-type has at most one charset: utf-8 or us-ascii, without quotes',
       'an account with a dot, and account.dots is off': dotsSwitch,
@@ -105,6 +117,15 @@ export const checks = {
       'no Authorization': 'the client must send Authorization: Bearer and a token',
       'Authorization has another scheme': 'the scheme must be Bearer, with a space before the token',
       'no token after the scheme': 'a token must follow Bearer and a space',
+      'no token in its header': 'token.from names the places where the client may send its token',
+      'no token in its cookie': 'token.from names the places where the client may send its token',
+    },
+  },
+  'token-origin': {
+    origin_forbidden: {
+      'no origin beside a token in a cookie': sameSite,
+      'more than one origin': sameSite,
+      'the origin is not one of token.origins': sameSite,
     },
   },
   'token-length': { token_invalid: { 'longer than maxBytes': 'shorten the token, or raise token.maxBytes' } },

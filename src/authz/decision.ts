@@ -5,6 +5,8 @@ import type { Refusal } from './refusal.ts';
 interface Allow {
   readonly kind: 'allow';
   readonly principal: AllowedPrincipal;
+  /** What is left of `cookie` for the upstream without the token; empty: nothing. Undefined: it stays as it is. */
+  readonly otherCookies?: string;
 }
 
 export type Decision = Allow | Refusal;

@@ -31,6 +31,7 @@ export const refusalAnswers = {
   account_required: { ...invalid, title: 'The request must name an account' },
   role_forbidden: { ...insufficient, title: 'The role may not do this' },
   scope_forbidden: { ...insufficient, title: 'The token does not have a scope that allows this' },
+  origin_forbidden: { ...forbidden, title: 'Another page may not call this' },
   app_forbidden: { ...forbidden, title: 'The application may not call this' },
   account_mismatch: { ...forbidden, title: 'The request addresses another account' },
   route_unknown: { ...unknown, title: 'There is nothing here' },

@@ -8,6 +8,7 @@ import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
 import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
+import { compileTokenPlaces } from '../authz/token-places.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
@@ -144,7 +145,7 @@ export function createEngine(options: {
 
 const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
 
-function toPolicy({ routes, roles, scopes, apps, account, identityHeaders }: Config): Policy {
+function toPolicy({ routes, roles, scopes, apps, account, token, identityHeaders }: Config): Policy {
   return {
     identityPrefix: identityHeaders,
     routes: compileRoutes(routes, account.parameter),
@@ -152,6 +153,7 @@ function toPolicy({ routes, roles, scopes, apps, account, identityHeaders }: Con
     scopes: scopes && compilePermissions(scopes),
     apps: apps.includes('*') ? undefined : new Set(apps),
     places: compilePlaces(account),
+    tokenPlaces: compileTokenPlaces(token),
   };
 }
 

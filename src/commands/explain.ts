@@ -1,5 +1,6 @@
 // `explain`: prints what the service would answer to a request and why.
 import type { DecisionWord } from '../authz/decision.ts';
+import { isTokenLine } from '../authz/token-places.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { checkLive } from '../offline/explain/live-check.ts';
 import { createPaint, reportLive, wantsColour } from '../offline/explain/report.ts';
@@ -57,6 +58,8 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
   const loaded = await loadFetchingConfig('explain', file, io, { readsNamedFiles: !values['without-files'] });
   if (loaded === undefined) return 1;
+  if (headers.some(([name, value]) => isTokenLine(loaded.config.token.from, name, value)))
+    return fail('--header must not be a place of the token: pass the token on standard input');
   if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
     return fail("--header 'host: NAME' is required: account.hosts names the hosts that requests may be for");
   const input = await readInput('explain', io, 'a token');

@@ -73,7 +73,7 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   const token = authorization.value === undefined ? undefined : readGivenToken(authorization.value, config);
   const { rings, stop } = await loadKeys(config, io, warn);
   try {
-    const gateway = { url, ca, userAgent: `account-authz-verify/${version}` };
+    const gateway = { url, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
     const verification = await verifyGateway({ gateway, config, rings, revocations, token });
     io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
     if (verification.failure !== undefined) return fail(verification.failure);

@@ -16,6 +16,7 @@ import {
 import { issuer } from './issuer-schema.ts';
 import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
+import { requireOwnTokenHeaders, token } from './token-schema.ts';
 import { evenIfInvalid, fileName, list, mapping, text, wholeNumber } from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -35,19 +36,6 @@ const tls = mapping({
   clientCaFile: fileName().exactOptional().meta({
     description:
       'CA certificates: a PEM file. With it the caller must present a certificate that one of them vouches for.',
-  }),
-});
-
-const token = mapping({
-  clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
-    description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
-  }),
-  maxLifetimeSeconds: wholeNumber(1).default(86_400).meta({
-    description: 'Longest accepted life of a token (exp - iat), in seconds.',
-  }),
-  maxBytes: wholeNumber(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
-  forward: z.boolean().default(false).meta({
-    description: 'Whether Authorization is left in place for the upstream. It is removed otherwise.',
   }),
 });
 
@@ -121,7 +109,9 @@ export const configSchema = mapping({
   issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
     description: 'Whose tokens are accepted. Issuers never share keys.',
   }),
-  token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
+  token: token
+    .prefault({})
+    .meta({ description: 'Bounds of a token and where a request may carry it, the same for all issuers.' }),
   keys: keys.prefault({}).meta({ description: 'How the keys of each issuer are kept up to date.' }),
   routes,
   public: publicRoutes.exactOptional().meta({
@@ -153,6 +143,7 @@ export const configSchema = mapping({
 })
   .superRefine(requireSafeListeners, evenIfInvalid)
   .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)
+  .superRefine(requireOwnTokenHeaders, evenIfInvalid)
   .superRefine(requireSoundRoutes, evenIfInvalid)
   .superRefine(requireResourceAmongHosts, evenIfInvalid)
   .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' })

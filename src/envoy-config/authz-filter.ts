@@ -3,7 +3,7 @@ import { extension } from './extension.ts';
 import type { HeaderRule } from './header-rule.ts';
 import { mutablePattern, spellings } from './headers.ts';
 import { type Setting, toMembers, toSentence } from './setting.ts';
-import type { EnvoyPolicy } from './settings.ts';
+import type { EnvoyPolicy, EnvoySettings } from './settings.ts';
 import { above, inline, type Members, type Tree } from './tree.ts';
 
 export const authzCluster = 'account-authz';
@@ -30,7 +30,7 @@ export function seconds(ms: number): string {
 }
 
 /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
-export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonly Setting[] {
+export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
   return [
     {
       field: 'transport_api_version',
@@ -77,7 +77,7 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
     { field: 'deny_at_disable', accepts: 'anything' },
     {
       field: 'shadow_mode',
-      value: isShadow ? true : undefined,
+      value: settings.isShadow ? true : undefined,
       why: 'if true, Envoy refuses no request',
       accepts: { absent: true, values: [false] },
     },
@@ -101,8 +101,8 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
         {
           field: 'patterns',
           value: [
-            ...policy.shownHeaders.map(name => ({ exact: name })),
-            ...policy.headers
+            ...settings.shownHeaders.map(name => ({ exact: name })),
+            ...settings.headers
               .filter(({ shown, names }) => shown === 'spellings' && names.some(name => name.includes('-')))
               .map(({ names }) => ({ safe_regex: inline({ regex: spellings(names) }) })),
           ],
@@ -116,12 +116,12 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
     },
     {
       field: 'validate_mutations',
-      value: isShadow ? undefined : true,
+      value: settings.isShadow ? undefined : true,
       why: 'without it, Envoy passes on a line break in a header of an answer: response splitting',
     },
     {
       field: 'decoder_header_mutation_rules',
-      ...(isShadow && { value: inline({ disallow_all: true }) }),
+      ...(settings.isShadow && { value: inline({ disallow_all: true }) }),
       fields: [
         { field: 'disallow_all', value: true },
         { field: 'disallow_system', value: true, accepts: 'anything' },
@@ -130,9 +130,9 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
           value: true,
           why: 'without it, Envoy silently skips a change, and keeps what the client sent',
         },
-        { field: 'allow_expression', value: inline({ regex: mutablePattern(policy.headers) }) },
+        { field: 'allow_expression', value: inline({ regex: mutablePattern(settings.headers) }) },
       ],
-      why: isShadow
+      why: settings.isShadow
         ? 'an allow changes no header'
         : 'The headers of a request that account-authz may set or remove: its own, their look-alikes, the token, and with account.hosts those that name another host.\nEnvoy answers 500 to any other change.',
     },
@@ -155,7 +155,7 @@ export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonl
       accepts: { absent: true },
     },
     { field: 'max_denied_response_body_bytes', value: 4096, accepts: { absent: true, least: 1024 } },
-    { field: 'grpc_service', fields: grpcServiceSettings },
+    { field: 'grpc_service', fields: grpcServiceSettings(settings) },
   ];
 }
 
@@ -184,15 +184,20 @@ export const retrySettings: readonly Setting[] = [
 ];
 
 /** envoy.config.core.v3.GrpcService.EnvoyGrpc. */
-export const envoyGrpcSettings: readonly Setting[] = [
+export const envoyGrpcSettings = ({ hasCookiePlace, headersKib }: EnvoySettings): readonly Setting[] => [
   { field: 'cluster_name', value: authzCluster, accepts: 'anything' },
   { field: 'authority', value: authzCluster, accepts: 'anything' },
-  { field: 'max_receive_message_length', value: 65_536, accepts: { absent: true, least: 65_536 } },
+  {
+    field: 'max_receive_message_length',
+    // An allow has the cookies of the request.
+    value: 65_536 + (hasCookiePlace ? headersKib * 1024 : 0),
+    accepts: { absent: true, least: 65_536 },
+  },
   { field: 'skip_envoy_headers', value: true, accepts: 'anything' },
 ];
 
 /** envoy.config.core.v3.GrpcService. */
-export const grpcServiceSettings: readonly Setting[] = [
+export const grpcServiceSettings = (settings: EnvoySettings): readonly Setting[] => [
   {
     field: 'timeout',
     value: seconds(authzCall.timeoutMs),
@@ -203,7 +208,7 @@ export const grpcServiceSettings: readonly Setting[] = [
     field: 'google_grpc',
     why: 'it has no retry policy, circuit breaker or `max_receive_message_length`, so each restart of account-authz fails requests',
   },
-  { field: 'envoy_grpc', fields: envoyGrpcSettings },
+  { field: 'envoy_grpc', fields: envoyGrpcSettings(settings) },
   { field: 'retry_policy', fields: retrySettings },
 ];
 

@@ -13,5 +13,5 @@ export interface HeaderRule {
   /** Envoy removes it from trailers, which no check sees, in every spelling too. */
   readonly inTrailers?: 'removed';
   /** What an allow does with it; `removes`: in each mixture of hyphens and underscores. */
-  readonly allow?: 'sets' | 'removes';
+  readonly allow?: 'sets' | 'removes' | 'rewrites';
 }

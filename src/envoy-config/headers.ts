@@ -2,13 +2,14 @@
 // the configuration may use. render, lint, answers, check-config and docs/headers.md ask this file.
 import type { AccountSettings } from '../authz/places/places.ts';
 import { upstreamFields } from '../authz/principal.ts';
+import { hasCookiePlace, type TokenSettings } from '../authz/token-places.ts';
 import { hostOverrides, placeHeaders } from './account-places.ts';
 import type { HeaderRule } from './header-rule.ts';
 
 /** The part of the configuration that decides about headers. */
 export interface HeaderConfig {
   readonly identityHeaders: string;
-  readonly token: { readonly forward: boolean };
+  readonly token: TokenSettings;
   readonly account: AccountSettings;
 }
 
@@ -52,14 +53,7 @@ export function toHeaderRules(
       ? [{ ...pathOverrides, names: [...pathOverrides.names, ...prefixOverride.names] }]
       : [pathOverrides, { ...prefixOverride, removed: 'checked' } as const]),
     methodOverrides,
-    {
-      names: ['authorization'],
-      kind: 'token',
-      why: 'the token; no service needs it after the check',
-      shown: 'exactly',
-      inTrailers: 'removed',
-      ...(token.forward ? {} : ({ removed: 'public', allow: 'removes' } as const)),
-    },
+    ...tokenHeaders(token),
     {
       names: ['x-request-id', 'traceparent', 'tracestate'],
       kind: 'context',
@@ -69,6 +63,30 @@ export function toHeaderRules(
     // Envoy passes it on only with an upgrade.
     { names: ['connection'], kind: 'context', why: 'it may name headers that the next hop removes', shown: 'exactly' },
     ...placeHeaders(account),
+  ];
+}
+
+// No service needs the token after the check.
+function tokenHeaders({ from, forward }: TokenSettings): readonly HeaderRule[] {
+  const why = 'the token; no service needs it after the check';
+  const gone = forward ? {} : ({ removed: 'public', allow: 'removes' } as const);
+  const token = { kind: 'token', why, inTrailers: 'removed' } as const;
+  const names = from.flatMap(place => (typeof place === 'object' && 'header' in place ? [place.header] : []));
+  return [
+    { ...token, names: ['authorization'], shown: 'exactly', ...gone },
+    ...names.map(name => ({ ...token, names: [name], shown: 'spellings', ...gone }) as const),
+    ...(hasCookiePlace(from)
+      ? [
+          {
+            ...token,
+            names: ['cookie'],
+            why: 'may have the token, without which the upstream gets it',
+            shown: 'exactly',
+            ...(forward ? {} : ({ allow: 'rewrites' } as const)),
+          } as const,
+          { names: ['origin'], kind: 'context', why: 'the page that sends a cookie', shown: 'exactly' } as const,
+        ]
+      : []),
   ];
 }
 

@@ -82,8 +82,6 @@ export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
   return { field: 'allow_custom_methods', value: isNeeded ? true : undefined, accepts: 'anything' };
 }
 
-const otherHeadersKb = 24;
-
 function limitSettings(settings: EnvoySettings): readonly Setting[] {
   const { trustedHops, idleTimeoutSeconds, takesWebSockets } = settings;
   return [
@@ -161,10 +159,10 @@ export function underscoresSetting({ underscores }: EnvoySettings): Setting {
   };
 }
 
-export function maxHeadersSetting({ maxHeadersKib, maxTokenBytes }: EnvoySettings): Setting {
+export function maxHeadersSetting({ headersKib }: EnvoySettings): Setting {
   return {
     field: 'max_request_headers_kb',
-    value: maxHeadersKib ?? otherHeadersKb + Math.ceil(maxTokenBytes / 1024),
+    value: headersKib,
     why: 'bounds a token before it costs anything',
     accepts: 'anything',
   };

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { everyMethod } from '../authz/permission.ts';
 import type { HostEntry } from '../authz/places/host-place.ts';
 import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
+import { hasCookiePlace } from '../authz/token-places.ts';
 import type { Config } from '../config/schema.ts';
 import { version } from '../package.ts';
 import {
@@ -117,6 +118,8 @@ export interface EnvoyPolicy {
   readonly shownHeaders: readonly string[];
   readonly identityPrefix: string;
   readonly forwardsToken: boolean;
+  /** Whether a token may be in a cookie, so that pages send credentials. */
+  readonly hasCookiePlace: boolean;
   readonly headers: readonly HeaderRule[];
 }
 
@@ -124,8 +127,8 @@ export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
   readonly authz: ListenAddress;
   /** The HTTP listener of account-authz. */
   readonly authzAdmin: TcpAddress;
-  /** `token.maxBytes`. */
-  readonly maxTokenBytes: number;
+  /** The largest headers of a request. */
+  readonly headersKib: number;
   /** The TLS connection to account-authz. */
   readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
 }
@@ -172,6 +175,8 @@ export const defaultOptions: RenderOptions = {
 // A browser sends OPTIONS itself.
 const pageMethods = everyMethod.filter(method => method !== 'OPTIONS');
 
+const otherHeadersKib = 24;
+
 export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptions): EnvoySettings {
   const authz = authzAddress(config.listen, options.authzHost);
   const serverName = authz.kind === 'tcp' && isIP(authz.host) === 0 ? authz.host : options.authzHost;
@@ -180,7 +185,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
     ...toEnvoyPolicy(config, options.trustedHops),
     authz,
     authzAdmin: toTcpAddress(config.admin),
-    maxTokenBytes: config.token.maxBytes,
+    headersKib: options.maxHeadersKib ?? otherHeadersKib + Math.ceil(config.token.maxBytes / 1024),
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
   };
 }
@@ -200,6 +205,7 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
     shownHeaders: headers.filter(({ shown }) => shown !== undefined).flatMap(({ names }) => names),
     identityPrefix: identityHeaders,
     forwardsToken: token.forward,
+    hasCookiePlace: hasCookiePlace(token.from),
     headers,
   };
 }
@@ -210,14 +216,14 @@ function toPublicRoute({ path: text, methods }: NonNullable<Config['public']>[nu
 }
 
 /** RFC 9728 section 2. */
-function toMetadata({ protectedResource, issuers, scopes }: EnvoyRelevantConfig): MetadataDocument | undefined {
+function toMetadata({ protectedResource, issuers, scopes, token }: EnvoyRelevantConfig): MetadataDocument | undefined {
   if (protectedResource === undefined) return undefined;
   const { resource } = protectedResource;
   const document = {
     resource,
     authorization_servers: issuers.map(({ issuer }) => issuer),
     ...(scopes && { scopes_supported: [...scopes.keys()] }),
-    bearer_methods_supported: ['header'],
+    ...(token.from.includes('authorization') && { bearer_methods_supported: ['header'] }),
   };
   return { path: resourceMetadataPath(resource), host: new URL(resource).hostname, json: JSON.stringify(document) };
 }

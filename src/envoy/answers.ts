@@ -74,9 +74,10 @@ export function createAnswers(settings: ResponseSettings): Answers {
 
   function encode(decision: Decision, context: ResponseContext): Buffer {
     const isAllow = decision.kind === 'allow';
-    // Not from a template: the answer also removes these headers of the request.
-    if (isAllow && settings.identityHeaders.strayNames(context.receivedHeaders).length > 0)
-      return serialize(decision, context);
+    // Not from a template: the answer also removes these headers of the request, or has its cookies.
+    const isOwn = (allow: Extract<Decision, { kind: 'allow' }>): boolean =>
+      allow.otherCookies !== undefined || settings.identityHeaders.strayNames(context.receivedHeaders).length > 0;
+    if (isAllow && isOwn(decision)) return serialize(decision, context);
     const who = isAllow ? decision.principal : context.principal;
     const requestId = isAllow ? '' : context.requestId;
     const texts = [requestId];

@@ -27,11 +27,11 @@ export interface GrpcServer {
   stop(graceMs: number, endWatches: () => void): Promise<void>;
 }
 
-// A CheckRequest contains the headers of one request, which Envoy limits (60 KiB by default); a response is below 8 KiB. Envoy opens
-// another connection when all streams of one are in use.
+// A CheckRequest contains the headers of one request, which Envoy limits (60 KiB by default); a response is below 8 KiB, without the cookies
+// of the request that it may have. Envoy opens another connection when all streams of one are in use.
 const serverOptions = {
   'grpc.max_receive_message_length': 256 * 1024,
-  'grpc.max_send_message_length': 64 * 1024,
+  'grpc.max_send_message_length': 320 * 1024,
   'grpc.max_concurrent_streams': 1000,
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,

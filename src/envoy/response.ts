@@ -1,7 +1,7 @@
 // Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/decision.ts';
-import { type AllowedPrincipal, type Principal, upstreamFields } from '../authz/principal.ts';
+import { type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
 import type { IdentityHeaders } from '../envoy-config/headers.ts';
 import {
@@ -39,13 +39,13 @@ export function toCheckResponse(
   context: ResponseContext,
 ): CheckResponseMessage {
   // Fails closed: a value that is neither has no row in the table of refusals, so `refused` throws.
-  if (decision.kind === 'allow') return allowed(settings, decision.principal, context.receivedHeaders);
+  if (decision.kind === 'allow') return allowed(settings, decision, context.receivedHeaders);
   return refused(settings, decision, context);
 }
 
 function allowed(
   settings: ResponseSettings,
-  principal: AllowedPrincipal,
+  { principal, otherCookies }: Extract<Decision, { kind: 'allow' }>,
   received: Iterable<string>,
 ): CheckResponseMessage {
   const { identityHeaders, removedHeaders } = settings;
@@ -56,6 +56,8 @@ function allowed(
     if (value === undefined) absent.push(name);
     else headers.push(overwrite(name, value));
   }
+  if (otherCookies) headers.push(overwrite('cookie', otherCookies));
+  else if (otherCookies === '') absent.push('cookie');
   return {
     status: { code: okCode },
     ok_response: {

@@ -1,4 +1,6 @@
 // Encodes a request as the CheckRequest that Envoy would send for it.
+import { toTokenLine } from '../authz/token-places.ts';
+import type { Config } from '../config/schema.ts';
 import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckRequestMessage } from '../envoy/protocol.ts';
 import type { ExplainedRequest } from './explain/known.ts';
@@ -11,8 +13,17 @@ export interface SentRequest {
 
 const { Check } = authorizationService;
 
+/** The header line that carries the token in the first place of `token.from`. */
+export function tokenLine(
+  [first]: Config['token']['from'],
+  authorization: string,
+): readonly [name: string, value: string] {
+  if (first === 'authorization') return ['authorization', authorization];
+  return toTokenLine(first, authorization.replace(/^bearer +/i, ''));
+}
+
 /** With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each header line. */
-export function toCheckRequest({ request, authorization }: SentRequest): Buffer {
+export function toCheckRequest({ request, authorization }: SentRequest, from: Config['token']['from']): Buffer {
   const { method, target, headers } = request;
   // Envoy shows the host of a request as `:authority`, whatever the version of HTTP.
   const shown = headers.map(([name, value]) => [name === 'host' ? ':authority' : name, value]);
@@ -22,7 +33,8 @@ export function toCheckRequest({ request, authorization }: SentRequest): Buffer 
     raw_value: Buffer.from(value),
   }));
   if (authorization !== undefined) {
-    lines.push({ key: 'authorization', value: '', raw_value: Buffer.from(authorization, 'latin1') });
+    const [key, value] = tokenLine(from, authorization);
+    lines.push({ key, value: '', raw_value: Buffer.from(value, 'latin1') });
   }
   const http = {
     method,

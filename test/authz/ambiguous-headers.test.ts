@@ -3,13 +3,17 @@ import { expect } from 'chai';
 import { refuseAmbiguousHeaders } from '../../src/authz/ambiguous-headers.ts';
 import { headerPlace } from '../../src/authz/places/header-place.ts';
 import { queryPlace } from '../../src/authz/places/query-place.ts';
+import { compileTokenPlaces } from '../../src/authz/token-places.ts';
 import { facts } from '../support/facts.ts';
 
 const grammar = { dots: false, lower: false };
 const judge = (headers: Record<string, string | string[]>, query: readonly string[] = ['account_id']) =>
   refuseAmbiguousHeaders(
-    'x-auth-',
-    [headerPlace(['x-account-id'], grammar), queryPlace(query, grammar)],
+    {
+      identityPrefix: 'x-auth-',
+      places: [headerPlace(['x-account-id'], grammar), queryPlace(query, grammar)],
+      tokenPlaces: compileTokenPlaces({ from: ['authorization', { header: 'x-token' }], forward: false }),
+    },
     facts({ headers }).headers,
   );
 
@@ -22,6 +26,7 @@ describe('refuseAmbiguousHeaders', () => {
     'x-auth-',
     'x-auth-anything',
     ['upgrade', 'x-auth-uid'],
+    'X-Token',
   ];
   for (const connection of nominating) {
     it(`refuses connection: ${JSON.stringify(connection)}`, () => {

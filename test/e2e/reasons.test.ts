@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { runProduct } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
@@ -46,6 +47,8 @@ interface Row {
   readonly exitCode: number;
   readonly method?: string;
   readonly target?: string;
+  /** The token is in the cookie. */
+  readonly isCookie?: true;
   readonly authorization: () => Promise<string> | string;
 }
 
@@ -76,6 +79,14 @@ const rows: readonly Row[] = [
   },
   { reason: 'token_expired', decision: 'deny', exitCode: 3, authorization: () => bearerOf(expired()) },
   { reason: 'token_revoked', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ jti: 'revoked' }) },
+  {
+    reason: 'origin_forbidden',
+    decision: 'deny',
+    exitCode: 3,
+    method: 'POST',
+    isCookie: true,
+    authorization: () => bearerOf(),
+  },
   { reason: 'app_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ app: 'cli' }) },
   {
     reason: 'role_forbidden',
@@ -113,6 +124,7 @@ describe('reasons', () => {
   let service: ServiceProcess;
   let envoy: RunningEnvoy;
   let configFile: string;
+  let cookieConfigFile: string;
 
   before(async () => {
     authentication = await startIssuer();
@@ -130,8 +142,21 @@ describe('reasons', () => {
       revocation: { file: writeFixture('revoked.jsonl', '{"jti":"revoked"}\n') },
     };
     configFile = writeFixture('reasons.json', config);
-    service = await startServiceProcess(config, { nodeOptions });
-    envoy = await startEnvoy({ upstream: upstream.port, authz: service.address });
+    const inCookie = { from: [{ cookie: 'token' }], origins: ['https://app.example.com'] };
+    cookieConfigFile = writeFixture('reasons-cookie.json', { ...config, token: inCookie });
+    const token = { ...inCookie, from: ['authorization', ...inCookie.from] };
+    service = await startServiceProcess({ ...config, token }, { nodeOptions });
+    const shown = writeFixture('reasons-shown.json', {
+      ...config,
+      token,
+      routes: [{ path: '/api/subscriptions/*' }],
+      listen: service.address,
+    });
+    envoy = await startEnvoy({
+      bootstrap: await renderedEnvoyOf(shown, []),
+      upstream: upstream.port,
+      authz: service.address,
+    });
   });
   after(() => Promise.all([envoy.stop(), service.kill(), upstream.stop(), authentication.stop()]));
 
@@ -146,18 +171,25 @@ describe('reasons', () => {
   });
 
   for (const row of rows) {
-    const { reason, decision, exitCode, method = 'GET' } = row;
+    const { reason, decision, exitCode, method = 'GET', isCookie = false } = row;
     const target = `${row.target ?? path}?${query}`;
     it(`${reason} is the same in the answer, the logs, the metrics and explain`, async () => {
       const before = await counted(row);
       const authorization = await row.authorization();
-      const answer = await exchange(
-        envoy.port,
-        requestBytes(method, target, [`Authorization: ${authorization}`, cookie]),
-      );
+      const sent = isCookie ? authorization.replace('Bearer ', 'Cookie: token=') : `Authorization: ${authorization}`;
+      const answer = await exchange(envoy.port, requestBytes(method, target, [sent, cookie]));
       const [requestId = ''] = headerValues(answer, 'x-request-id');
       const [line, accessLine] = await Promise.all([service.logLine(requestId), envoy.accessLogLine(requestId)]);
-      const asked = ['--config', configFile, '--method', method, '--path', target, '--header', cookie];
+      const asked = [
+        '--config',
+        isCookie ? cookieConfigFile : configFile,
+        '--method',
+        method,
+        '--path',
+        target,
+        '--header',
+        cookie,
+      ];
       const explained = await runProduct(['explain', '--json', ...asked], { input: authorization, nodeOptions });
 
       expect(reasonOf(answer) ?? 'allowed').to.equal(reason);

@@ -218,6 +218,7 @@ describe('CheckResponse', () => {
       account_required: undefined,
       role_forbidden: `${realm}, error="insufficient_scope"`,
       scope_forbidden: `${realm}, error="insufficient_scope"`,
+      origin_forbidden: undefined,
       app_forbidden: undefined,
       account_mismatch: undefined,
       route_unknown: undefined,

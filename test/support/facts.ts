@@ -8,6 +8,7 @@ import { refusal } from '../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import type { RouteDefinition } from '../../src/authz/route.ts';
 import { compileRoutes } from '../../src/authz/route-tree.ts';
+import { compileTokenPlaces, type TokenSettings } from '../../src/authz/token-places.ts';
 
 export function facts(
   changes: {
@@ -45,6 +46,7 @@ export function policy(
     hosts?: readonly string[];
     dots?: boolean;
     lower?: boolean;
+    token?: Partial<TokenSettings>;
   } = {},
 ): Policy {
   const tableOf = (methods: Record<string, string[]>) => compilePermissions(new Map(Object.entries(methods)));
@@ -61,6 +63,7 @@ export function policy(
       dots: changes.dots ?? false,
       case: changes.lower === true ? 'lower' : 'exact',
     }),
+    tokenPlaces: compileTokenPlaces({ forward: false, from: ['authorization'], ...changes.token }),
     identityPrefix: 'x-auth-',
   };
 }

@@ -57,6 +57,7 @@ function table(title: string, prefix: string, object: Node): string[] {
   const rows = members.flatMap(([name, node]) => [
     row([`${prefix}${name}`, node, object.required?.includes(name) ?? false]),
     ...formsOf(node).map(([form, inner]) => row([`${prefix}${name}.${form}`, inner, false])),
+    ...formsOf(node.items ?? {}).map(([form, inner]) => row([`${prefix}${name}[].${form}`, inner, false])),
   ]);
   const deeper = members.flatMap(([name, node]) => {
     const inner = node.items?.properties === undefined ? node : node.items;
@@ -83,7 +84,10 @@ function formsOf({ anyOf = [] }: Node): readonly (readonly [string, Node])[] {
 function typeOf(node: Node): string {
   if (node.anyOf !== undefined) return 'text or object';
   if (node.enum !== undefined) return 'one of a set';
-  if (node.type === 'array') return `list of ${node.items?.properties === undefined ? 'text' : 'objects'}`;
+  if (node.type === 'array') {
+    const { properties, anyOf } = node.items ?? {};
+    return `list of ${anyOf === undefined ? (properties === undefined ? 'text' : 'objects') : 'text or objects'}`;
+  }
   if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of lists' : 'object';
   return node.type === 'string' ? 'text' : (node.type ?? '');
 }

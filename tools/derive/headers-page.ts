@@ -1,10 +1,10 @@
 // docs/headers.md: what happens to each header name, from the one table of the product.
 import type { HeaderRule } from '../../src/envoy-config/header-rule.ts';
-import { toHeaderRules } from '../../src/envoy-config/headers.ts';
+import { type HeaderConfig, toHeaderRules } from '../../src/envoy-config/headers.ts';
 
-const example = {
+const example: HeaderConfig = {
   identityHeaders: 'x-auth-',
-  token: { forward: false },
+  token: { from: ['authorization', { header: 'x-id-token' }, { cookie: 'token' }], forward: false },
   account: {
     headers: ['x-account-id'],
     query: ['account_id'],
@@ -12,7 +12,7 @@ const example = {
     parameter: 'account_id',
     dots: false,
     case: 'exact',
-  } as const,
+  },
 };
 
 /** Why a rule is there only with some configurations. */
@@ -21,8 +21,17 @@ const conditions: readonly (readonly [name: string, condition: string])[] = [
   ['x-account-id', 'each of `account.headers`'],
   ['content-type', 'with `account.query`'],
   ['forwarded', 'with `account.hosts`'],
+  ['x-id-token', 'each header of `token.from`'],
+  ['cookie', 'with a cookie in `token.from`'],
+  ['origin', 'with a cookie in `token.from`'],
   ['authorization', 'with `token.forward` it stays, except in trailers'],
 ];
+
+const answers = {
+  sets: 'sets six, removes the others that it is shown',
+  removes: 'removes it',
+  rewrites: 'leaves the other cookies',
+} as const;
 
 const places = { everywhere: 'on every route', checked: 'on checked routes', public: 'on public routes' } as const;
 
@@ -48,6 +57,6 @@ function cells({ names, why, shown, removed, inTrailers, allow }: HeaderRule): r
     why,
     shown === undefined ? '' : shown === 'exactly' ? 'yes' : 'yes, and its other spellings, which are refused',
     [...(removed === undefined ? [] : [places[removed]]), ...(inTrailers ? ['from trailers'] : [])].join(', '),
-    allow === undefined ? '' : allow === 'sets' ? 'sets six, removes the others that it is shown' : 'removes it',
+    allow === undefined ? '' : answers[allow],
   ];
 }

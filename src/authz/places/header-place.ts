@@ -31,7 +31,7 @@ function accountsInHeaders(names: readonly string[], headers: RequestHeaders): r
 
 // CGI folds `-` and `_` into one variable name (RFC 3875 section 4.1.18). Its heirs fold every character but letters and digits
 // (Apache before 2.4, lighttpd) or the dot (PHP, "Variables From External Sources"), so such a header could win upstream.
-function hasLookAlike(names: readonly string[], headers: RequestHeaders): boolean {
+export function hasLookAlike(names: readonly string[], headers: RequestHeaders): boolean {
   if (names.length === 0) return false;
   for (const shown of headers.keys()) {
     // A look-alike has the length of the name, so other headers cost nothing.

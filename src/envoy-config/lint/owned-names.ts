@@ -39,12 +39,14 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
   const { identityPrefix: prefix, accountHeaders, forwardsToken, headers } = policy;
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
+  const rewritten = headers.filter(({ allow }) => allow === 'rewrites').flatMap(each => each.names);
+  const tokens = headers.filter(({ kind }) => kind === 'token').flatMap(each => each.names);
   const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
   return {
     identity,
     lookAlikes,
     otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
-    mutated: [...identity, ...lookAlikes, ...removedByAllow(headers)],
+    mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
     account: accountHeaders,
     overrides,
     meaningOf(header, change) {
@@ -54,7 +56,8 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
       if (plain.startsWith(prefix)) return 'an identity header';
       if (accountHeaders.includes(plain)) return 'an account header';
       // account-authz removes it, unless `token.forward` is on.
-      if (plain === 'authorization') return change === 'add' || forwardsToken ? 'the token' : undefined;
+      if (plain !== 'cookie' && tokens.includes(plain))
+        return change === 'add' || forwardsToken ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },

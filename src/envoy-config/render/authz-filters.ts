@@ -7,7 +7,7 @@ import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 
 /** In their order. Nothing after ext_authz may change the path, the route or the identity headers. */
 export function authzFilters(settings: EnvoySettings): readonly Tree[] {
-  const check = toMembers(extAuthzSettings(settings, settings.isShadow));
+  const check = toMembers(extAuthzSettings(settings));
   const extAuthz = extension(filterNames.extAuthz, 'filters.http.ext_authz.v3.ExtAuthz', check);
   if (settings.isShadow) return [extAuthz];
   return [
@@ -40,13 +40,22 @@ function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
   ];
 }
 
+export function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
+  return hasCookiePlace
+    ? beside(true, 'the token is in a cookie (token.from)')
+    : beside(false, 'no cookies: the token is in a header');
+}
+
 /** What a page may send and read. */
-export function corsHeadersOf({ methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
+export function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
   const ofGrpcWeb = takesGrpcWeb ? ['x-grpc-web', 'x-user-agent', 'grpc-timeout'] : [];
-  const headers = ['authorization', 'content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
+  const tokens = headers.filter(({ kind, names }) => kind === 'token' && !names.includes('cookie'));
+  const usual = ['content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
   return {
     allowMethods: methods,
-    allowHeaders: [...new Set([...headers, ...accountHeaders, ...ofGrpcWeb, ...corsHeaders])],
+    allowHeaders: [
+      ...new Set([...tokens.flatMap(({ names }) => names), ...usual, ...accountHeaders, ...ofGrpcWeb, ...corsHeaders]),
+    ],
     exposeHeaders: [
       ...['x-request-id', 'www-authenticate', 'retry-after'],
       ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
@@ -63,6 +72,6 @@ export function corsPolicy(settings: EnvoySettings): Members {
     allow_headers: allowHeaders.join(', '),
     expose_headers: exposeHeaders.join(', '),
     max_age: '600',
-    allow_credentials: beside(false, 'no cookies: the token is in a header'),
+    allow_credentials: credentialsOf(settings),
   });
 }

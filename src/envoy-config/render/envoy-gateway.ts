@@ -6,7 +6,7 @@ import { spellings } from '../headers.ts';
 import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { corsHeadersOf } from './authz-filters.ts';
+import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
 
 export const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
@@ -108,7 +108,7 @@ export function corsOf(settings: RenderSettings): Members | undefined {
     allowHeaders,
     exposeHeaders,
     maxAge: '10m',
-    allowCredentials: beside(false, 'no cookies: the token is in a header'),
+    allowCredentials: credentialsOf(settings),
   };
 }
 

@@ -161,7 +161,7 @@ const addedToProvider = [
   'emit_filter_state_stats',
   'enable_dynamic_metadata_ingestion',
 ];
-const grpcLimits = toMembers(only(envoyGrpcSettings, ['max_receive_message_length', 'skip_envoy_headers']));
+const grpcLimitFields = ['max_receive_message_length', 'skip_envoy_headers'];
 // The one host is in the same pod.
 const retryFields = ['retry_on', 'num_retries', 'retry_back_off'];
 
@@ -184,8 +184,11 @@ function envoyFilter(settings: RenderSettings): Tree {
   });
   const check = patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
     typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
-      ...toMembers(only(extAuthzSettings(settings, settings.isShadow), addedToProvider)),
-      grpc_service: { envoy_grpc: inline(grpcLimits), retry_policy: toMembers(only(retrySettings, retryFields)) },
+      ...toMembers(only(extAuthzSettings(settings), addedToProvider)),
+      grpc_service: {
+        envoy_grpc: inline(toMembers(only(envoyGrpcSettings(settings), grpcLimitFields))),
+        retry_policy: toMembers(only(retrySettings, retryFields)),
+      },
     }),
   });
   const filter = (configPatches: readonly Tree[]): Tree =>

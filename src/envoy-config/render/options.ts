@@ -11,6 +11,7 @@ import {
   toListenAddress,
   toTcpAddress,
 } from '../../text/listen-address.ts';
+import { isOrigin } from '../../text/origin.ts';
 import { type Problem, problem } from '../../text/problem.ts';
 import { defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
 
@@ -307,9 +308,4 @@ function imageReference(toOptions: (image: string) => GivenOptions): RenderOptio
       ? toOptions(text)
       : problem('must be the reference of an image such as registry.example.com/account-authz:1.2.3'),
   );
-}
-
-// A browser sends the origin as the URL standard serializes it. A host with a wildcard is valid there, and equals that of no page.
-function isOrigin(text: string): boolean {
-  return /^https?:\/\/[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }

@@ -71,6 +71,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   host: ({ config }) => (config.account.hosts === undefined ? 'unambiguous' : 'in the grammar of hosts'),
   route: ({ route }) => route ?? 'one of routes',
   'token-present': 'the request has a bearer token',
+  'token-origin': 'a page of token.origins, or none is asked for',
   'token-length': ({ tokenLength, config }) => `${tokenLength} of ${config.token.maxBytes} bytes`,
   'token-format': 'a signed JWT in its compact form',
   issuer: ({ principal, keys }) => principal?.iss ?? keys?.issuer ?? 'one of issuers',

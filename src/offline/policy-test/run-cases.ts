@@ -36,10 +36,14 @@ export async function runCases(
       const now = at ?? Date.now() / 1000;
       const bearer = claims === undefined ? token : await standIns.sign(claims, now);
       const { method, path, host, headers } = request;
-      const message = toCheckRequest({
-        request: { method, target: path, headers: host === undefined ? headers : [['host', host], ...headers] },
-        authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
-      });
+      const lines = host === undefined ? headers : [['host', host] as const, ...headers];
+      const message = toCheckRequest(
+        {
+          request: { method, target: path, headers: lines },
+          authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
+        },
+        config.token.from,
+      );
       const check = token === undefined ? checkByStandIns : checkByIssuers;
       const { reason: received, detail } = (await check(message, now)).record;
       const result = { name, expected, received, detail };

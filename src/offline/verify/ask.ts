@@ -1,11 +1,13 @@
 // Asks a gateway one question at a time, at no other address than that of its URL.
 import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
+import type { Config } from '../../config/schema.ts';
 import { sendRequest } from '../../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
 import { rootsInForce } from '../../keys/fetch.ts';
 import { errorCode, type Problem, problem } from '../../text/problem.ts';
 import { readStart } from '../../text/read-start.ts';
 import { isLoopbackUrl } from '../../text/url.ts';
+import { tokenLine } from '../check-request.ts';
 import type { PlannedRequest } from './plan.ts';
 
 export interface GatewayAnswer {
@@ -17,6 +19,8 @@ export interface GatewayAnswer {
 
 export interface Gateway {
   readonly url: URL;
+  /** `token.from`. */
+  readonly from: Config['token']['from'];
   readonly userAgent: string;
   /** PEM of authorities to trust besides those of the system. */
   readonly ca?: string | undefined;
@@ -41,7 +45,7 @@ export function parseGatewayUrl(text: string): URL | undefined {
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
 export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
-  const { url, userAgent, ca, timeoutMs = 5000 } = gateway;
+  const { url, from, userAgent, ca, timeoutMs = 5000 } = gateway;
   const { target: path, host, headers, authorization } = planned;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
@@ -52,7 +56,7 @@ export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<Ga
         host,
         'user-agent': userAgent,
         accept: '*/*',
-        ...(authorization !== undefined && { authorization }),
+        ...(authorization !== undefined && Object.fromEntries([tokenLine(from, authorization)])),
       },
     });
     const { statusCode: status = 0 } = answer;

@@ -23,7 +23,10 @@ export function createExpectation(
     // account-authz is not asked for these. Envoy answers other methods than the configured ones with 404.
     if (purpose.kind === 'public path' && methodsOf.get(target)?.includes('GET')) return { kind: 'passed' };
     const request = { method: 'GET', target, headers: [['host', host] as const, ...headers] };
-    const { record } = await check(toCheckRequest({ request, authorization }), options.now());
+    const { record } = await check(
+      toCheckRequest({ request, authorization }, options.config.token.from),
+      options.now(),
+    );
     const { reason } = record;
     return reason === 'allowed' ? { kind: 'passed' } : { kind: 'refused', status: answerOf(reason).httpStatus, reason };
   };

@@ -1,0 +1,199 @@
+// The places where a request may carry its token: Authorization (RFC 6750 section 2.1), a header, a cookie. One object for each.
+import type { DetailOf } from './checks.ts';
+import { hasLookAlike } from './places/header-place.ts';
+import { type Refusal, refusal } from './refusal.ts';
+import type { RequestHeaders } from './request-facts.ts';
+
+/** The text of a token, not parsed yet. */
+export type BearerToken = string & { readonly brand: 'BearerToken' };
+
+/** An item of `token.from`. */
+export type TokenPlaceSetting = 'authorization' | { readonly header: string } | { readonly cookie: string };
+
+/** The part of `token` in the configuration that decides where a token may be. */
+export interface TokenSettings {
+  readonly from: readonly TokenPlaceSetting[];
+  readonly origins?: readonly string[] | undefined;
+  /** Whether the upstream gets the token too. */
+  readonly forward: boolean;
+}
+
+export interface TokenPlace {
+  /** Undefined where the request does not have this place. */
+  readonly read: (headers: RequestHeaders) => BearerToken | Refusal | undefined;
+  readonly absent: (headers: RequestHeaders) => DetailOf<'token_missing'>;
+  /** The header that `connection` must not nominate. */
+  readonly headers?: readonly string[];
+  readonly cookie?: string;
+}
+
+export interface TokenPlaces {
+  readonly places: readonly TokenPlace[];
+  /** The pages whose requests may bring a token in a cookie. */
+  readonly origins: ReadonlySet<string>;
+  /** Names of cookies that the upstream does not get. */
+  readonly removedCookies: ReadonlySet<string>;
+}
+
+export function compileTokenPlaces({ from, origins = [], forward }: TokenSettings): TokenPlaces {
+  const places = from.map(toTokenPlace);
+  const cookies = places.flatMap(({ cookie }) => cookie ?? []);
+  return { places, origins: new Set(origins), removedCookies: new Set(forward ? [] : cookies) };
+}
+
+export interface TokenReading {
+  readonly kind: 'token';
+  /** A refusal is `token_missing`. */
+  readonly token: BearerToken | Refusal;
+  readonly isCookie: boolean;
+  /** What is left of `cookie` for the upstream; empty: nothing. Undefined: it stays as it is. */
+  readonly otherCookies: string | undefined;
+}
+
+/** The token of the first place that the request has. What is ambiguous makes the request invalid, in whichever place. */
+export function readToken({ places, removedCookies }: TokenPlaces, headers: RequestHeaders): TokenReading | Refusal {
+  let found: { readonly token: BearerToken | Refusal; readonly isCookie: boolean } | undefined;
+  for (const { read, cookie } of places) {
+    const token = read(headers);
+    if (typeof token === 'object' && token.reason === 'request_invalid') return token;
+    if (token !== undefined) found ??= { token, isCookie: cookie !== undefined };
+  }
+  const [first] = places;
+  const missing = { token: refusal('token_missing', first?.absent(headers) ?? 'no Authorization'), isCookie: false };
+  const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, headers);
+  if (typeof otherCookies === 'object') return otherCookies;
+  return { kind: 'token', ...(found ?? missing), otherCookies };
+}
+
+/** The header line that carries a token in this place. */
+export function toTokenLine(
+  place: TokenPlaceSetting | undefined,
+  token: string,
+): readonly [name: string, value: string] {
+  if (typeof place === 'object')
+    return 'header' in place ? [place.header, token] : ['cookie', `${place.cookie}=${token}`];
+  return ['authorization', `Bearer ${token}`];
+}
+
+export function hasCookiePlace(from: readonly TokenPlaceSetting[]): boolean {
+  return from.some(place => typeof place === 'object' && 'cookie' in place);
+}
+
+/** Whether a header line has such a place. */
+export function isTokenLine(from: readonly TokenPlaceSetting[], name: string, value: string): boolean {
+  return from.some(place => {
+    if (typeof place !== 'object') return name === 'authorization';
+    if ('header' in place) return name === place.header;
+    return name === 'cookie' && value.split(';').some(pair => cookieName(pair) === place.cookie);
+  });
+}
+
+function toTokenPlace(setting: TokenPlaceSetting): TokenPlace {
+  if (setting === 'authorization') return authorizationPlace;
+  return 'header' in setting ? headerPlace(setting.header) : cookiePlace(setting.cookie);
+}
+
+/** Refuses more than one value, whether a token may be there or not. Envoy joins several Authorization lines with a comma. */
+export function refuseAmbiguousAuthorization(headers: RequestHeaders): Refusal | undefined {
+  const present = headers.get('authorization')?.filter(isPresent) ?? [];
+  if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
+  if (present.some(value => value.includes(','))) return refusal('request_invalid', 'a comma in Authorization');
+  return undefined;
+}
+
+// One space or more separates token and scheme, which is case-insensitive (RFC 9110 sections 11.1 and 11.4).
+const authorizationPlace: TokenPlace = {
+  absent: headers =>
+    headers.get('authorization')?.some(isPresent) ? 'Authorization has another scheme' : 'no Authorization',
+  read(headers) {
+    const value = trimmed(headers.get('authorization')?.find(isPresent) ?? '');
+    const space = value.indexOf(' ');
+    const scheme = space === -1 ? value : value.slice(0, space);
+    if (scheme.toLowerCase() !== 'bearer') return undefined;
+    if (space === -1) return refusal('token_missing', 'no token after the scheme');
+    return value.slice(space).replace(/^ +/, '') as BearerToken;
+  },
+};
+
+/** The whole value is the token. `name` is lower case. */
+function headerPlace(name: string): TokenPlace {
+  const names = [name];
+  return {
+    absent: () => 'no token in its header',
+    headers: names,
+    read(headers) {
+      if (hasLookAlike(names, headers)) return refusal('request_invalid', 'a look-alike of a token header');
+      const values = headers.get(name);
+      if (values === undefined) return undefined;
+      const value = trimmed(values[0] ?? '');
+      if (values.length !== 1) return refusal('request_invalid', 'a token header twice');
+      if (value === '') return refusal('request_invalid', 'an empty token header');
+      return value.includes(',') ? refusal('request_invalid', 'a list in a token header') : (value as BearerToken);
+    },
+  };
+}
+
+function cookiePlace(cookie: string): TokenPlace {
+  return {
+    absent: () => 'no token in its cookie',
+    cookie,
+    read(headers) {
+      const pairs = cookiePairs(headers).filter(pair => cookieName(pair) === cookie);
+      const [pair] = pairs;
+      if (pair === undefined) return undefined;
+      if (pairs.length > 1) return refusal('request_invalid', 'a token cookie twice');
+      const value = trimmed(pair.slice(pair.indexOf('=') + 1));
+      if (!pair.includes('=') || value === '') return refusal('request_invalid', 'an empty token cookie');
+      return value.startsWith('"') ? refusal('request_invalid', 'a token cookie in quotes') : (value as BearerToken);
+    },
+  };
+}
+
+// HTTP/2 allows several lines (RFC 9113 section 8.2.3).
+function cookiePairs(headers: RequestHeaders): readonly string[] {
+  return headers.get('cookie')?.join('; ').split(';') ?? [];
+}
+
+function cookieName(pair: string): string {
+  const equals = pair.indexOf('=');
+  return trimmed(equals === -1 ? pair : pair.slice(0, equals));
+}
+
+function cookiesWithout(names: ReadonlySet<string>, headers: RequestHeaders): string | Refusal | undefined {
+  const pairs = cookiePairs(headers);
+  const others = pairs.filter(pair => !names.has(cookieName(pair)));
+  if (others.length === pairs.length) return undefined;
+  const text = utf8(others.join(';').replace(/^[ \t]+/, ''));
+  return text ?? refusal('request_invalid', 'a cookie that is not UTF-8 beside that of the token');
+}
+
+/** A header line has one character for each byte. Envoy takes back no bytes that are not UTF-8. */
+function utf8(line: string): string | undefined {
+  if (/^[\0-\x7f]*$/.test(line) || /[^\0-\xff]/.test(line)) return line;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      Uint8Array.from(line, character => character.charCodeAt(0)),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+// Cheaper than trimming a long value.
+function isPresent(value: string): boolean {
+  return /[^ \t]/.test(value);
+}
+
+// Optional whitespace around a field value, space and tab only, is not part of it (RFC 9110 section 5.5).
+function trimmed(value: string): string {
+  let start = 0;
+  let end = value.length;
+  // Beyond either end the code is NaN, which ends the loop.
+  while (isSpaceOrTab(value.charCodeAt(start))) start += 1;
+  while (isSpaceOrTab(value.charCodeAt(end - 1))) end -= 1;
+  return value.slice(start, end);
+}
+
+function isSpaceOrTab(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

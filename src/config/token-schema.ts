@@ -1,0 +1,103 @@
+// The schema of `token`: its bounds, and the places of a request where it may be.
+import * as z from 'zod';
+import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
+import { isOrigin } from '../text/origin.ts';
+import { isLoopbackUrl } from '../text/url.ts';
+import {
+  accountHeader,
+  evenIfInvalid,
+  list,
+  mapping,
+  patternedText,
+  report,
+  text,
+  wholeNumber,
+} from './value-schemas.ts';
+
+const maxPlaces = 4;
+
+const place = z.union(
+  [
+    z.literal('authorization'),
+    mapping({ header: accountHeader().meta({ description: 'The whole value of this header is the token.' }) }),
+    mapping({
+      cookie: patternedText(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'must be the name of a cookie').meta({
+        description: 'The value of this cookie is the token. Needs origins.',
+      }),
+    }),
+  ],
+  { error: () => 'must be authorization, { header: NAME } or { cookie: NAME }' },
+);
+
+export const token = mapping({
+  clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
+    description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
+  }),
+  maxLifetimeSeconds: wholeNumber(1).default(86_400).meta({
+    description: 'Longest accepted life of a token (exp - iat), in seconds.',
+  }),
+  maxBytes: wholeNumber(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
+  forward: z.boolean().default(false).meta({
+    description: 'Whether the token is left in place for the upstream. It is removed otherwise.',
+  }),
+  from: list(place, { noun: 'place', sameBy: placeName })
+    .superRefine((value: unknown, context) => {
+      if (Array.isArray(value) && value.length > maxPlaces) report(context, `must name at most ${maxPlaces} places`);
+    }, evenIfInvalid)
+    .meta({ maxItems: maxPlaces })
+    .default(['authorization'])
+    .meta({
+      description:
+        'Where a request may carry its token: the first of these places that it has counts. authorization (Bearer), { header: NAME } or { cookie: NAME }.',
+      examples: [['authorization', { cookie: '__Host-token' }]],
+    }),
+  origins: list(text(originProblem).meta({ pattern: '^https?://[^*/?#@\\s]+$' }), { noun: 'origin' })
+    .exactOptional()
+    .meta({
+      description:
+        'The pages that may send a token in a cookie with a method other than GET, HEAD and OPTIONS, or open a WebSocket. Required with a cookie.',
+      examples: [['https://app.example.com']],
+    }),
+}).superRefine((value: unknown, context) => {
+  const hasCookie = itemsOf(memberOf(value, 'from')).some(each => memberOf(each, 'cookie') !== undefined);
+  const hasOrigins = memberOf(value, 'origins') !== undefined;
+  if (hasCookie && !hasOrigins)
+    report(context, 'is required with a cookie: the origins of the pages that may send it', ['origins']);
+  if (hasOrigins && !hasCookie) report(context, 'must be left out without a cookie in from', ['origins']);
+}, evenIfInvalid);
+
+function originProblem(origin: string): string | undefined {
+  return isOrigin(origin) && (origin.startsWith('https://') || isLoopbackUrl(origin))
+    ? undefined
+    : 'must be an origin such as https://app.example.com (http only for loopback addresses): scheme, host and port, without a wildcard';
+}
+
+/** Header names are case-insensitive. */
+function placeName(item: unknown): unknown {
+  if (!isJsonObject(item)) return item;
+  return Object.entries(item)
+    .map(([kind, name]) => `${kind} ${kind === 'header' ? String(name).toLowerCase() : String(name)}`)
+    .join();
+}
+
+/** A header of `token.from` is no account header and not under the identity prefix. */
+export function requireOwnTokenHeaders(config: unknown, context: z.RefinementCtx): void {
+  const prefix = memberOf(config, 'identityHeaders');
+  const accountHeaders = itemsOf(memberOf(memberOf(config, 'account'), 'headers')).map(lowerCase);
+  for (const [i, item] of itemsOf(memberOf(memberOf(config, 'token'), 'from')).entries()) {
+    const name = lowerCase(memberOf(item, 'header'));
+    const path = ['token', 'from', i, 'header'];
+    if (name === undefined) continue;
+    if (accountHeaders.includes(name)) report(context, 'must not be one of account.headers', path);
+    if (typeof prefix === 'string' && prefix !== '' && name.startsWith(prefix))
+      report(
+        context,
+        'must not start with the prefix of identityHeaders: such headers are removed from requests',
+        path,
+      );
+  }
+}
+
+function lowerCase(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.toLowerCase() : undefined;
+}

@@ -1,0 +1,266 @@
+// Tokens in a header and in a cookie through real Envoys: what the service gets, which pages may send a cookie, and a real Chromium.
+import { createHash } from 'node:crypto';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
+import { exchange, headerValues, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
+import { startBrowser } from '../support/browser.ts';
+import {
+  bearer,
+  configuration,
+  identity,
+  installEnvoys,
+  type Lab,
+  onlyRequestOf,
+  ownedFields,
+  reasonOf,
+  startLab,
+} from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+const ownOrigin = 'https://app.example.com';
+const settings = {
+  token: { from: ['authorization', { header: 'x-id-token' }, { cookie: '__Host-token' }], origins: [ownOrigin] },
+  public: [{ path: '/open/*' }],
+};
+const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: eA=='];
+const bytes = (text: string): string => Buffer.from(text).toString('latin1');
+
+describe('places of the token', () => {
+  let lab: Lab;
+  let token: string;
+  let file: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab(settings);
+    token = (await bearer()).slice('Bearer '.length);
+    file = writeFixture('token-places.yaml', {
+      ...configuration(lab.jwksUrl),
+      ...settings,
+      listen: lab.service.address,
+    });
+  });
+  after(() => lab?.stop());
+  beforeEach(() => lab.upstream.clear());
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let envoy: RunningEnvoy;
+
+      before(async () => {
+        const bootstrap = await renderedEnvoyOf(file, ['--upgrade', 'websocket', '--max-headers-kib', '200']);
+        envoy = await startEnvoy({ version, bootstrap, upstream: lab.upstream.port });
+      });
+      after(() => envoy?.stop());
+
+      const send = (method: string, lines: readonly string[], target = path) =>
+        exchange(envoy.port, requestBytes(method, target, lines));
+      const seen = (name: string): readonly string[] => headerValues(onlyRequestOf(lab.upstream), name);
+      const cookie = (others = ''): string => `Cookie: ${others}__Host-token=${token}`;
+
+      const others: readonly (readonly [name: string, lines: () => readonly string[], left: readonly string[]])[] = [
+        ['no other', () => [cookie()], []],
+        ['others around it', () => [`${cookie('a=1; ')}; b="x y"; c`], ['a=1; b="x y"; c']],
+        ['others without spaces', () => [`${cookie('a=1;')};b=2`], ['a=1;b=2']],
+        ['others in lines of their own', () => ['Cookie: a=1', cookie(), 'Cookie: b=2'], ['a=1; b=2']],
+        ['others in UTF-8', () => [`${cookie()}; name=${bytes('Zoë')}`], [`name=${bytes('Zoë')}`]],
+        ['100 KiB of others', () => [`${cookie()}; a=${'x'.repeat(100_000)}`], [`a=${'x'.repeat(100_000)}`]],
+        ['a token in Authorization', () => [`Authorization: Bearer ${token}`, `${cookie()}; a=1`], ['a=1']],
+        ['a token in the header', () => [`X-Id-Token: ${token}`, `${cookie()}; a=1`], ['a=1']],
+        ['none of the token', () => [`X-Id-Token: ${token}`, 'Cookie: a=1;b=2'], ['a=1;b=2']],
+      ];
+      for (const [name, lines, left] of others) {
+        it(`removes the token, and leaves the other cookies as they were sent: ${name}`, async () => {
+          expect(await send('GET', lines())).to.include({ status: 200 });
+          expect(seen('cookie')).to.deep.equal(left);
+          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
+          expect(JSON.stringify(onlyRequestOf(lab.upstream))).to.not.include(token);
+        });
+      }
+
+      it('takes the cookies of HTTP/2, one in a line', async () => {
+        const headers = { ':path': path, cookie: ['a=1', `__Host-token=${token}`, 'b=2'] };
+        expect(await http2Exchange(envoy.port, { headers })).to.include({ status: 200 });
+        expect(seen('cookie')).to.deep.equal(['a=1; b=2']);
+      });
+
+      const invalid: readonly (readonly [name: string, lines: () => readonly string[]])[] = [
+        ['the cookie twice', () => [`${cookie()}; __Host-token=x`]],
+        ['the cookie in quotes', () => [`Cookie: __Host-token="${token}"`]],
+        ['another cookie that is not UTF-8', () => [`${cookie()}; a=\u00e9`]],
+        ['the header twice', () => [`X-Id-Token: ${token}`, `X-Id-Token: ${token}`]],
+        ['the header in another spelling', () => [cookie(), `x.id.token: ${token}`]],
+      ];
+      for (const [name, lines] of invalid) {
+        it(`refuses ${name}`, async () => {
+          expect(reasonOf(await send('GET', lines()))).to.equal('request_invalid');
+          expect(lab.upstream.requests).to.deep.equal([]);
+        });
+      }
+
+      it('takes a change and a WebSocket with a cookie from a page of origins alone', async () => {
+        const refused = [[cookie()], [cookie(), 'Origin: https://evil.example'], [cookie(), 'Origin: null']];
+        for (const lines of refused) {
+          expect(reasonOf(await send('POST', [...lines, 'Content-Length: 0']))).to.equal('origin_forbidden');
+          expect(reasonOf(await send('GET', [...lines, ...websocket]))).to.equal('origin_forbidden');
+        }
+        expect(lab.upstream.requests).to.deep.equal([]);
+        const own = [cookie(), `Origin: ${ownOrigin}`];
+        expect(await send('POST', [...own, 'Content-Length: 0'])).to.include({ status: 200 });
+        expect(await send('GET', [...own, ...websocket])).to.include({ status: 101 });
+        expect(await send('POST', [`X-Id-Token: ${token}`, 'Content-Length: 0'])).to.include({ status: 200 });
+      });
+
+      it('removes the headers on a public route, and keeps cookie as it was sent', async () => {
+        const lines = [
+          cookie('a=1; '),
+          `X-Id-Token: ${token}`,
+          `X.Id.Token: ${token}`,
+          `Authorization: Bearer ${token}`,
+        ];
+        expect(await send('GET', lines, '/open/x')).to.include({ status: 200 });
+        expect(seen('cookie')).to.deep.equal([cookie('a=1; ').slice('Cookie: '.length)]);
+        const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
+        expect(names.filter(name => /token|authorization/.test(name))).to.deep.equal([]);
+      });
+    });
+  }
+
+  it('passes check-config --envoy', async () => {
+    const bootstrap = writeFixture(
+      'token-places-envoy.yaml',
+      await renderedEnvoyOf(file, ['--cors-origin', ownOrigin]),
+    );
+    const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+    expect(outcome.stderr).to.not.match(/token-places-envoy\.yaml/);
+    expect(outcome).to.include({ code: 0 });
+  });
+});
+
+const started = (server: Server): Promise<number> =>
+  new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+
+describe('a token in a cookie, in Chromium', () => {
+  const reached: string[] = [];
+  let lab: Lab;
+  let envoy: RunningEnvoy;
+  let browser: Browser;
+  let context: BrowserContext;
+  const servers: Server[] = [];
+  let own: Page;
+  let other: Page;
+
+  before(async () => {
+    await installEnvoys();
+    const answer = (_: unknown, response: ServerResponse): unknown =>
+      response.end('<!doctype html><title>page</title>');
+    servers.push(createServer(answer), createServer(answer), startService());
+    // Another port is another origin of the same site, so that the browser sends the cookie for both.
+    const [ownPort, otherPort, servicePort] = await Promise.all(servers.map(started));
+    const origin = `http://127.0.0.1:${ownPort}`;
+    const config = { token: { from: [{ cookie: 'token' }], origins: [origin] } };
+    lab = await startLab(config);
+    const file = writeFixture('cookie.yaml', { ...configuration(lab.jwksUrl), ...config, listen: lab.service.address });
+    const bootstrap = await renderedEnvoyOf(file, ['--cors-origin', origin, '--upgrade', 'websocket']);
+    envoy = await startEnvoy({ bootstrap, upstream: servicePort ?? 0 });
+    browser = await startBrowser();
+    context = await browser.newContext();
+    const value = (await bearer()).slice('Bearer '.length);
+    await context.addCookies([
+      { name: 'token', value, url: `http://127.0.0.1:${envoy.port}`, httpOnly: true, sameSite: 'Lax' },
+    ]);
+    own = await context.newPage();
+    await own.goto(origin);
+    other = await context.newPage();
+    await other.goto(`http://127.0.0.1:${otherPort}`);
+  });
+  after(async () => {
+    await browser?.close();
+    await envoy?.stop();
+    for (const server of servers) server.close().closeAllConnections();
+    await lab?.stop();
+  });
+  beforeEach(() => reached.splice(0));
+
+  function startService(): Server {
+    const server = createServer((request, response) => {
+      reached.push(
+        `${request.method} ${request.url} ${request.headers['x-auth-uid'] === undefined ? 'unchecked' : 'checked'}`,
+      );
+      if (request.url?.endsWith('/events'))
+        response.setHeader('content-type', 'text/event-stream').end('data: hello\n\n');
+      else response.end('secret');
+    });
+    server.on('upgrade', (request, socket) => {
+      reached.push(`${request.method} ${request.url} socket`);
+      const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+      const accept = createHash('sha1').update(key).digest('base64');
+      const head = [
+        'HTTP/1.1 101 Switching Protocols',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        `Sec-WebSocket-Accept: ${accept}`,
+      ];
+      socket.end(
+        Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), Buffer.from([0x81, 5]), Buffer.from('hello')]),
+      );
+    });
+    return server;
+  }
+
+  /** What a script of the page sees. */
+  const call = (page: Page, method: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> =>
+    page.evaluate(`fetch('http://127.0.0.1:${envoy.port}${path}', ${JSON.stringify({ method, headers, credentials: 'include' })})
+      .then(async answer => answer.status + ' ' + await answer.text(), error => String(error))`);
+  const listen = (page: Page, script: string): Promise<unknown> =>
+    page.evaluate(`new Promise(resolve => {
+      const source = ${script};
+      source.onmessage = ({ data }) => resolve(data);
+      source.onerror = () => resolve('failed');
+    })`);
+  const socket = (): string => `new WebSocket('ws://127.0.0.1:${envoy.port}${path}')`;
+  const events = (): string =>
+    `new EventSource('http://127.0.0.1:${envoy.port}${path}/events', { withCredentials: true })`;
+
+  it('lets a page of origins read, write, open a WebSocket and an EventSource', async () => {
+    expect(await call(own, 'GET')).to.equal('200 secret');
+    expect(await call(own, 'PUT', { 'content-type': 'application/json' })).to.equal('200 secret');
+    expect(await listen(own, socket())).to.equal('hello');
+    expect(await listen(own, events())).to.equal('hello');
+    expect(reached).to.deep.equal([
+      `GET ${path} checked`,
+      `PUT ${path} checked`,
+      `GET ${path} socket`,
+      `GET ${path}/events checked`,
+    ]);
+  });
+
+  it('lets a page of another origin change nothing, open no WebSocket, and read nothing', async () => {
+    expect(await call(other, 'POST', { 'content-type': 'text/plain' })).to.match(/Failed to fetch/);
+    expect(await call(other, 'PUT')).to.match(/Failed to fetch/);
+    expect(await listen(other, socket())).to.equal('failed');
+    const form = `<form method=post action='http://127.0.0.1:${envoy.port}${path}'></form>`;
+    const [answer] = await Promise.all([
+      other.waitForNavigation(),
+      other.evaluate(`document.body.innerHTML = ${JSON.stringify(form)}; document.forms[0].submit()`),
+    ]);
+    expect(answer?.status()).to.equal(403);
+    expect(reached).to.deep.equal([]);
+  });
+
+  it('lets a page of another origin read no answer and no event', async () => {
+    const page = await context.newPage();
+    await page.goto(
+      other.url().includes(String(envoy.port)) ? own.url().replace('127.0.0.1', 'localhost') : other.url(),
+    );
+    expect(await call(page, 'GET')).to.match(/Failed to fetch/);
+    expect(await listen(page, events())).to.equal('failed');
+    await page.close();
+  });
+});
