@@ -34,9 +34,12 @@ export async function startRecordingUpstream(port = 0): Promise<RecordingUpstrea
   const sockets = new Set<Socket>();
 
   // It ends no idle connection: on a busy machine Envoy would send a request on one that is just being ended.
-  const http1 = createHttpServer({ insecureHTTPParser: true, keepAliveTimeout: 0, maxHeaderSize: 1 << 20 }, (request, response) => {
-    void answerHttp1(request, response, requests);
-  });
+  const http1 = createHttpServer(
+    { insecureHTTPParser: true, keepAliveTimeout: 0, maxHeaderSize: 1 << 20 },
+    (request, response) => {
+      void answerHttp1(request, response, requests);
+    },
+  );
   http1.on('upgrade', (request: IncomingMessage, socket: Socket) => {
     requests.push(recordedHttp1(request, ''));
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
