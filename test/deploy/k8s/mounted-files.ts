@@ -1,9 +1,11 @@
 // Writes the files that the containers of an overlay find mounted to a folder of this machine.
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { configMapOf, type Manifest } from '../../../lab/manifest.ts';
-import { testCertificate } from '../../../lab/test-certificate.ts';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { configMapOf, type Manifest, parseManifests } from '../../../lab/manifest.ts';
 
 export interface MountedFiles {
   /** Replaces /etc. */
@@ -14,33 +16,20 @@ export interface MountedFiles {
   remove(): Promise<void>;
 }
 
-interface Options {
-  /** Edits a file's text last. */
-  readonly edit?: ((text: string, name: string) => string) | undefined;
-  /** The operator's Secrets by name, created as docs/deploy/ instructs; default: generated here. */
-  readonly secrets?: Readonly<Record<string, Files>> | undefined;
-}
-
 type Files = Readonly<Record<string, string>>;
 
-export async function layOutFiles(
-  manifests: readonly Manifest[],
-  { edit = text => text, secrets = madeSecrets() }: Options = {},
-): Promise<MountedFiles> {
+export async function layOutFiles(manifests: readonly Manifest[]): Promise<MountedFiles> {
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-etc-'));
-  const local = (text: string): string => text.replaceAll('/etc/', `${directory}/`);
   const write = async (folder: string, files: Files = {}): Promise<void> => {
     await mkdir(join(directory, folder), { recursive: true });
-    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, folder, name), text);
+    for (const [name, text] of Object.entries(files))
+      await writeFile(join(directory, folder, name), text.replaceAll('/etc/', `${directory}/`));
   };
-  const configMap = (name: string): Record<string, string> | undefined => {
-    const data = configMapOf(manifests, name);
-    return data && Object.fromEntries(Object.entries(data).map(([key, text]) => [key, edit(local(text), key)]));
-  };
-  const bootstrap = configMap('account-authz-envoy');
-  await write('account-authz', configMap('account-authz-config'));
+  const bootstrap = configMapOf(manifests, 'account-authz-envoy');
+  const secrets = await trialSecrets();
+  await write('account-authz', configMapOf(manifests, 'account-authz-config'));
   await write('account-authz/tls', secrets['account-authz-tls']);
-  await write('account-authz-revocation', configMap('account-authz-revocation'));
+  await write('account-authz-revocation', configMapOf(manifests, 'account-authz-revocation'));
   await write('envoy', bootstrap);
   await write('envoy-tls', secrets['account-authz-client-tls']);
   return {
@@ -51,17 +40,18 @@ export async function layOutFiles(
   };
 }
 
-function madeSecrets(): Readonly<Record<string, Files>> {
-  const server = certified('account-authz');
-  const client = certified('envoy');
-  return {
-    'account-authz-tls': { 'tls.crt': server.cert, 'tls.key': server.key, 'ca.crt': client.authority },
-    'account-authz-client-tls': { 'tls.crt': client.cert, 'tls.key': client.key, 'ca.crt': server.authority },
-  };
+let made: Promise<Readonly<Record<string, Files>>> | undefined;
+
+/** The Secrets of k8s/make-trial-certificates.sh, by their names. */
+function trialSecrets(): Promise<Readonly<Record<string, Files>>> {
+  made ??= makeTrialSecrets();
+  return made;
 }
 
-function certified(name: string): { readonly cert: string; readonly key: string; readonly authority: string } {
-  const authority = testCertificate({ name: `${name} authority`, isAuthority: true, addresses: [] });
-  const { cert, key } = testCertificate({ name, dnsNames: [name], addresses: [], authority });
-  return { cert, key, authority: authority.cert };
+async function makeTrialSecrets(): Promise<Readonly<Record<string, Files>>> {
+  const script = fileURLToPath(new URL('../../../k8s/make-trial-certificates.sh', import.meta.url));
+  const { stdout } = await promisify(execFile)('bash', [script]);
+  const decoded = (data: Files = {}): Files =>
+    Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64').toString()]));
+  return Object.fromEntries(parseManifests(stdout).map(({ metadata, data }) => [metadata.name, decoded(data)]));
 }
