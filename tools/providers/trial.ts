@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DecodedToken, fixtureFile, headings, readFixture } from '../../lab/provider-page.ts';
-import { keyTimes, type Lab, startLab } from './lab.ts';
+import { type Gateway, keyTimes, startGateway } from './gateway.ts';
 import { decodeToken } from './oauth.ts';
 import { type Case, type Provider, type Request, refusals } from './provider.ts';
 
@@ -15,7 +15,7 @@ export interface Result {
 
 interface Trial {
   readonly provider: Provider;
-  readonly lab: Lab;
+  readonly gateway: Gateway;
   readonly add: (result: Result) => void;
 }
 
@@ -36,21 +36,21 @@ export async function tryProvider(
   await shapes(provider, add, captures);
   for (const { heading, cases } of provider.variants) {
     if (provider.page.sections.includes(heading)) await provider.runSection(heading);
-    const lab = await startLab(provider, heading);
+    const gateway = await startGateway(provider, heading);
     try {
-      await askCases(lab, await cases(), result => add({ ...result, name: `${heading}: ${result.name}` }));
+      await askCases(gateway, await cases(), result => add({ ...result, name: `${heading}: ${result.name}` }));
     } finally {
-      await lab.stop();
+      await gateway.stop();
     }
   }
-  const lab = await startLab(provider);
+  const gateway = await startGateway(provider);
   try {
-    const trial = { provider, lab, add };
+    const trial = { provider, gateway, add };
     await tokens(trial);
     await rotation(trial);
     await outage(trial);
   } finally {
-    await lab.stop();
+    await gateway.stop();
   }
 }
 
@@ -83,20 +83,20 @@ function shapeOf(token: DecodedToken): string {
   return members(token, '').toSorted().join(', ');
 }
 
-async function askCases(lab: Lab, cases: readonly Case[], add: Trial['add']): Promise<void> {
+async function askCases(gateway: Gateway, cases: readonly Case[], add: Trial['add']): Promise<void> {
   for (const { grant, name, token = '', expected, ...request } of cases) {
-    add({ grant, name, expected, got: await lab.ask(token, { ...own, ...request }) });
+    add({ grant, name, expected, got: await gateway.ask(token, { ...own, ...request }) });
   }
 }
 
-async function tokens({ provider, lab, add }: Trial): Promise<void> {
+async function tokens({ provider, gateway, add }: Trial): Promise<void> {
   const ofUser = { grant: user, token: await provider.userToken() };
   const ofService = { grant: service, token: await provider.serviceToken() };
   const other = async (username: string) => ({ grant: user, token: await provider.userToken(username) });
   const listed = { path: '/api/subscriptions' };
   const short = await provider.shortToken();
   await askCases(
-    lab,
+    gateway,
     [
       { grant: service, token: short, name: 'a token of two seconds, new', expected: '200 owner of acme, app short' },
       { ...ofUser, name: 'own account in the path', expected: allowedUser },
@@ -117,7 +117,7 @@ async function tokens({ provider, lab, add }: Trial): Promise<void> {
   const toleranceSeconds = 31;
   await delay(Math.max(0, (Number(decodeToken(short).claims.exp) + toleranceSeconds) * 1000 - Date.now()));
   const expired = { grant: service, token: short, name: 'a token of two seconds, 31 s after its end' };
-  await askCases(lab, [{ ...expired, expected: '401 token_expired' }], add);
+  await askCases(gateway, [{ ...expired, expected: '401 token_expired' }], add);
 }
 
 // In the middle, because the last character of base64url may contain unused bits (RFC 4648 section 3.5).
@@ -126,13 +126,13 @@ function forged(token: string): string {
   return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
 }
 
-async function rotation({ provider, lab, add }: Trial): Promise<void> {
+async function rotation({ provider, gateway, add }: Trial): Promise<void> {
   const ask = async (name: string, token: string, expected = allowedService): Promise<void> =>
-    add({ grant: service, name, expected, got: await lab.ask(token) });
+    add({ grant: service, name, expected, got: await gateway.ask(token) });
   const old = await provider.serviceToken();
-  const before = (await lab.keySet()).kids;
+  const before = (await gateway.keySet()).kids;
   await provider.runSection(headings.publish);
-  await until(async () => (await lab.keySet()).kids.length > before.length, keyTimes.refreshSeconds);
+  await until(async () => (await gateway.keySet()).kids.length > before.length, keyTimes.refreshSeconds);
   await ask('new key published: a new token of the old key', await provider.serviceToken());
   await provider.runSection(headings.sign);
   const token = await provider.serviceToken();
@@ -145,12 +145,12 @@ async function rotation({ provider, lab, add }: Trial): Promise<void> {
   await ask('new key signs: its first token', token);
   await ask('new key signs: a token of the old key', old);
   await provider.runSection(headings.remove);
-  await until(async () => !(await lab.keySet()).kids.includes(kidOf(old)), keyTimes.refreshSeconds);
+  await until(async () => !(await gateway.keySet()).kids.includes(kidOf(old)), keyTimes.refreshSeconds);
   await ask('old key removed: a token of the new key', token);
   await ask('old key removed: a token of the old key', old, refusals.key);
   await provider.runSection(headings.replace);
   const replaced = await provider.serviceToken();
-  await until(async () => (await lab.ask(replaced)) === allowedService, 3 * keyTimes.cooldownSeconds);
+  await until(async () => (await gateway.ask(replaced)) === allowedService, 3 * keyTimes.cooldownSeconds);
   await ask('a key that signs at once', replaced);
 }
 
@@ -158,25 +158,25 @@ function kidOf(token: string): string {
   return String(decodeToken(token).header.kid);
 }
 
-async function outage({ provider, lab, add }: Trial): Promise<void> {
+async function outage({ provider, gateway, add }: Trial): Promise<void> {
   const ask = async (name: string, token: string, expected: string): Promise<void> =>
-    add({ grant: service, name, expected, got: await lab.ask(token) });
+    add({ grant: service, name, expected, got: await gateway.ask(token) });
   const known = await provider.serviceToken();
   const unseen = await provider.serviceToken();
-  await lab.ask(known);
+  await gateway.ask(known);
   await provider.stop();
   await ask('outage: a token seen before', known, allowedService);
   await ask('outage: a token not seen before', unseen, allowedService);
-  await until(async () => (await lab.ask(known)) !== allowedService, keyTimes.maxAgeSeconds);
+  await until(async () => (await gateway.ask(known)) !== allowedService, keyTimes.maxAgeSeconds);
   await ask('outage: keys that are too old', known, '503 keys_unavailable, Retry-After');
   await provider.start();
-  await until(async () => (await lab.ask(known)) === allowedService, recoverySeconds);
+  await until(async () => (await gateway.ask(known)) === allowedService, recoverySeconds);
   await ask('recovery: the token seen before', known, allowedService);
   add({
     grant: user,
     name: 'recovery: a new token',
     expected: allowedUser,
-    got: await lab.ask(await provider.userToken()),
+    got: await gateway.ask(await provider.userToken()),
   });
 }
 

@@ -20,7 +20,7 @@ export interface KeySet {
   readonly ageSeconds: number;
 }
 
-export interface Lab {
+export interface Gateway {
   /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
    * detail of the log `401 token_invalid: aud names none of audiences`. */
   ask(token: string, request?: Request): Promise<string>;
@@ -36,7 +36,7 @@ interface Body extends Pick<HttpAnswer, 'headers'> {
 }
 
 /** With the configuration under the heading of the page. */
-export async function startLab(provider: Provider, heading: string = headings.configuration): Promise<Lab> {
+export async function startGateway(provider: Provider, heading: string = headings.configuration): Promise<Gateway> {
   const [text = ''] = provider.page.blocks(heading, 'yaml');
   const upstream = await startRecordingUpstream();
   const service = await startServiceProcess({
