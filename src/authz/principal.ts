@@ -8,11 +8,15 @@ export type Account = string & { readonly brand: 'Account' };
 /** What a token has of one permission table: the names that the table has, in its order. */
 export type Claimed = readonly string[];
 
+/** Of a set, so that the cache can keep accounts in less memory than a set takes. */
+export type AccountSet = Iterable<Account> & Pick<ReadonlySet<Account>, 'has' | 'size'>;
+
 /** What a token says for each account of its own. An account that is not a key has nothing. */
 export interface ClaimedByAccount {
   readonly kind: 'byAccount';
   /** A refusal where the token is wrong for this account. */
-  readonly claimed: ReadonlyMap<Account, Claimed | Refusal>;
+  readonly claimed: Iterable<readonly [Account, Claimed | Refusal]> &
+    Pick<ReadonlyMap<Account, Claimed | Refusal>, 'get'>;
 }
 
 /** What a verified token says. It is cached, so it never depends on a request. */
@@ -20,7 +24,7 @@ export interface Identity {
   readonly uid: string;
   readonly app: string;
   /** The one account that the issuer may speak for, several of them, or why none is left. */
-  readonly accounts: Account | ReadonlySet<Account> | Refusal;
+  readonly accounts: Account | AccountSet | Refusal;
   /** The accounts that the issuer may speak for, whatever the token says. */
   readonly issuerAccounts: IssuerAccounts;
   readonly role: Claimed | ClaimedByAccount;

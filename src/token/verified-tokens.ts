@@ -3,7 +3,7 @@
 // visit, and evicts the first that was not. A flood of one-time tokens evicts its own entries, not the tokens in use.
 // Bounded in tokens and in bytes: a token may name 1,000 accounts with a role in each.
 import { hash } from 'node:crypto';
-import type { Claimed, ClaimedByAccount } from '../authz/principal.ts';
+import type { Account, AccountSet, Claimed, ClaimedByAccount, Identity } from '../authz/principal.ts';
 import type { Refusal } from '../authz/refusal.ts';
 import type { Claims } from './claims.ts';
 
@@ -34,11 +34,11 @@ interface Entry<Key> extends VerifiedToken<Key> {
   newer: Entry<Key> | undefined;
 }
 
-// Five times an ordinary token, and room for some hundred of the largest in a small cache.
-const bytesPerToken = 3 * 1024;
-const minBytes = 16 * 1024 * 1024;
+// An ordinary token takes 700, and one of 180 accounts six times as much. Some hundred of the largest fit in a small cache.
+const bytesPerToken = 1024;
+const minBytes = 4 * 1024 * 1024;
 
-/** Holds at most `maxTokens`, and 3 KiB for each of them but at least 16 MiB; 0 turns the cache off. */
+/** Holds at most `maxTokens`, and 1 KiB for each of them but at least 4 MiB; 0 turns the cache off. */
 export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key> {
   const entries = new Map<string, Entry<Key>>();
   let oldest: Entry<Key> | undefined;
@@ -47,11 +47,10 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
   let bytes = 0;
   const maxBytes = Math.max(maxTokens * bytesPerToken, minBytes);
 
-  function add(name: string, needed: number, { claims, key }: VerifiedToken<Key>): void {
+  function add(name: string, packed: Packed, key: Key): void {
     const entry: Entry<Key> = {
       name,
-      bytes: needed,
-      claims,
+      ...packed,
       key,
       used: false,
       older: newest,
@@ -98,13 +97,13 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
       const name = nameOf(token);
       const known = entries.get(name);
       if (known !== undefined) {
-        known.claims = verified.claims;
+        known.claims = pack(verified.claims).claims;
         known.key = verified.key;
         return;
       }
-      const needed = bytesOf(verified.claims);
-      while (entries.size > 0 && (entries.size >= maxTokens || bytes + needed > maxBytes)) makeRoom();
-      add(name, needed, verified);
+      const packed = pack(verified.claims);
+      while (entries.size > 0 && (entries.size >= maxTokens || bytes + packed.bytes > maxBytes)) makeRoom();
+      add(name, packed, verified.key);
     },
     remove(token) {
       const entry = entries.get(nameOf(token));
@@ -120,29 +119,90 @@ function nameOf(token: string): string {
   return hash('sha256', token, 'binary');
 }
 
-// Measured with Node's heap snapshots: an entry with its claims, one name in a set, one account in a map. A little more than they take.
-const bytesOfEntry = 600;
-const bytesOfName = 64;
-const bytesOfAccount = 56;
+interface Packed {
+  readonly claims: Claims;
+  readonly bytes: number;
+}
 
-function bytesOf({ identity }: Claims): number {
-  let bytes = bytesOfEntry;
+// Measured: an entry with its claims, and a list. A little more than they take.
+const bytesOfEntry = 440;
+const bytesOfList = 80;
+
+/**
+ * The same claims, with several accounts as one text: a set of 180 names takes three times the memory, in 180 objects, and V8 lets the heap
+ * grow to a multiple of what is alive (docs/dev/performance.md).
+ */
+function pack(claims: Claims): Packed {
+  const { identity } = claims;
+  const accounts = packAccounts(identity.accounts);
+  const [role, scope] = [packClaimed(identity.role), packClaimed(identity.scope)];
+  let bytes = bytesOfEntry + bytesOfClaimed(role) + bytesOfClaimed(scope);
+  if (accounts instanceof PackedAccounts) bytes += accounts.bytes();
   for (const value of Object.values(identity)) if (typeof value === 'string') bytes += value.length;
-  const { accounts, role, scope } = identity;
-  if (typeof accounts !== 'string' && !('kind' in accounts))
-    for (const { length } of accounts) bytes += bytesOfName + length;
-  for (const claimed of [role, scope]) bytes += bytesOfClaim(claimed);
-  return bytes;
+  return { claims: { ...claims, identity: { ...identity, accounts, role, scope } }, bytes };
 }
 
-// Names of a list are texts of the configuration. Lists of accounts are mostly shared, so their items count once for each list.
-function bytesOfClaim(claimed: Claimed | ClaimedByAccount): number {
-  if (!('kind' in claimed)) return bytesOfList(claimed);
-  let bytes = bytesOfAccount * claimed.claimed.size;
-  for (const each of new Set(claimed.claimed.values())) bytes += bytesOfList(each);
-  return bytes;
+function packAccounts(accounts: Identity['accounts']): Identity['accounts'] {
+  return typeof accounts === 'string' || 'kind' in accounts ? accounts : new PackedAccounts([...accounts]);
 }
 
-function bytesOfList(claimed: Claimed | Refusal): number {
-  return bytesOfName + (typeof claimed === 'object' && !('kind' in claimed) ? 8 * claimed.length : 128);
+function packClaimed(claimed: Claimed | ClaimedByAccount): Claimed | ClaimedByAccount {
+  return 'kind' in claimed ? { kind: claimed.kind, claimed: new PackedClaims(claimed.claimed) } : claimed;
+}
+
+// Names of a list are texts of the configuration.
+function bytesOfClaimed(claimed: Claimed | ClaimedByAccount | Refusal): number {
+  if (!('kind' in claimed)) return bytesOfList + 8 * claimed.length;
+  return 'claimed' in claimed && claimed.claimed instanceof PackedClaims ? claimed.claimed.bytes() : bytesOfList;
+}
+
+// Classes, because each closure of an object would take memory of its own.
+class PackedAccounts implements AccountSet {
+  readonly size: number;
+  /** No account has a space, so a name between spaces is a whole one. */
+  readonly #text: string;
+
+  constructor(accounts: readonly Account[]) {
+    this.size = accounts.length;
+    this.#text = ['', ...accounts, ''].join(' ');
+  }
+
+  has(account: Account): boolean {
+    return this.#text.includes(` ${account} `);
+  }
+
+  [Symbol.iterator](): Iterator<Account> {
+    return (this.#text.slice(1, -1).split(' ') as Account[]).values();
+  }
+
+  bytes(): number {
+    return bytesOfList + this.#text.length;
+  }
+}
+
+/** Most accounts have the same names of a permission table, so there are few lists. */
+class PackedClaims {
+  readonly #lists: readonly (readonly [accounts: PackedAccounts, claimed: Claimed | Refusal])[];
+
+  constructor(claimed: ClaimedByAccount['claimed']) {
+    const accountsOf = new Map<Claimed | Refusal, Account[]>();
+    for (const [account, each] of claimed) {
+      const accounts = accountsOf.get(each);
+      if (accounts === undefined) accountsOf.set(each, [account]);
+      else accounts.push(account);
+    }
+    this.#lists = Array.from(accountsOf, ([each, accounts]) => [new PackedAccounts(accounts), each]);
+  }
+
+  get(account: Account): Claimed | Refusal | undefined {
+    return this.#lists.find(([accounts]) => accounts.has(account))?.[1];
+  }
+
+  *[Symbol.iterator](): Iterator<readonly [Account, Claimed | Refusal]> {
+    for (const [accounts, each] of this.#lists) for (const account of accounts) yield [account, each];
+  }
+
+  bytes(): number {
+    return this.#lists.reduce((sum, [accounts, each]) => sum + accounts.bytes() + bytesOfClaimed(each), bytesOfList);
+  }
 }

@@ -447,9 +447,9 @@ function expectBoundedIdentity(payload: unknown, rules: IdentityRules): void {
     { claimed: role, table: rules.roles },
     { claimed: scope, table: rules.scopes },
   ]) {
-    const isByAccount = typeof claimed === 'object' && 'kind' in claimed;
-    if (isByAccount) expect([...claimed.claimed.keys()]).to.have.members(names);
-    for (const each of isByAccount ? claimed.claimed.values() : [claimed]) {
+    const byAccount = typeof claimed === 'object' && 'kind' in claimed ? new Map(claimed.claimed) : undefined;
+    if (byAccount !== undefined) expect([...byAccount.keys()]).to.have.members(names);
+    for (const each of byAccount?.values() ?? [claimed]) {
       // One name that stands alone is kept for the log, whatever it is.
       const granted = typeof each === 'string' || 'kind' in each ? [] : each;
       expect(granted.filter(name => table?.has(name) !== true)).to.deep.equal([]);
