@@ -40,7 +40,7 @@ describe('check-config --envoy-admin', () => {
     ['a key twice', (_, answer) => answer.end('{"configs":[],"configs":[]}'), /: a member twice \[unreadable-file\]$/],
     ['nothing that is a dump', (_, answer) => answer.end('{}'), /: .*\[nothing-checked\]$/],
     [
-      'more than 64 MiB',
+      'more than 16 MiB',
       (_, answer) => {
         const chunk = Buffer.alloc(1024 * 1024, ' ');
         const write = (): void => {
@@ -49,7 +49,7 @@ describe('check-config --envoy-admin', () => {
         };
         write();
       },
-      /: its answer is longer than 67108864 bytes \[unreadable-file\]$/,
+      /: its answer is longer than 16777216 bytes \[unreadable-file\]$/,
     ],
   ];
   for (const [name, answer, problem] of refused) {

@@ -52,20 +52,10 @@ export const laterFilterRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
-export const routeRules = {
-  'headers-after-check': {
-    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration, or `request_headers_mutations` of a mirror policy, changes an identity header, an account header, the token, or a header that overrides path, method or host',
-    why: 'Envoy applies it after the check: the service would trust a value that nobody verified, or not learn who calls',
-    fix: 'remove the header from the list',
-    find: ({ scopes, action, names }) => [
-      ...scopes
-        .flatMap(scope => ['add', 'remove'].map(change => scope.field(`request_headers_to_${change}`)))
-        .flatMap(list => ownedChanges(list, names)),
-      ...action.items('request_mirror_policies').flatMap(policy => ownedChangesInside(policy, names)),
-    ],
-  },
+/** For every route to the protected service, public ones too. */
+export const everyRouteRules = {
   'path-rewrite': {
-    what: 'A protected route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
+    what: 'A protected or public route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
     why: 'the service gets a path other than the checked one, in which another segment may be the account',
     fix: 'serve the path unchanged, or rewrite it before the check, in an Envoy in front',
     find: ({ action }) =>
@@ -74,7 +64,7 @@ export const routeRules = {
       ),
   },
   'host-rewrite': {
-    what: 'A protected route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`)',
+    what: 'A protected or public route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`)',
     why: 'the client chooses the host that the service sees, whatever the domains of the virtual host are',
     fix: 'use `host_rewrite_literal` or `auto_host_rewrite`',
     find: ({ action }) =>
@@ -83,7 +73,7 @@ export const routeRules = {
       ),
   },
   'upstream-by-request': {
-    what: 'A protected route takes its cluster from a header (`cluster_header`), or its cluster takes the host from the request (`use_http_header`, a forward proxy)',
+    what: 'A protected or public route takes its cluster from a header (`cluster_header`), or its cluster takes the host from the request (`use_http_header`, a forward proxy)',
     why: 'the client chooses which service gets the request, such as one that holds the data of other accounts',
     fix: 'write `cluster`, and endpoints in the cluster',
     find: ({ action, scopes, upstream }) => [
@@ -95,7 +85,7 @@ export const routeRules = {
     ],
   },
   'internal-redirect': {
-    what: 'Envoy itself follows redirects of the service on a protected route (`internal_redirect_policy`)',
+    what: 'Envoy itself follows redirects of the service on a protected or public route (`internal_redirect_policy`)',
     why: 'Envoy sends a second request to a path that the client did not request, with the identity headers of the first one, even on an unchecked route',
     fix: 'remove it: the client follows the redirect, and Envoy checks the new request',
     find: ({ action }) => {
@@ -117,6 +107,21 @@ export const routeRules = {
       ];
     },
   },
+} as const satisfies Rules<ProtectedTarget>;
+
+export const routeRules = {
+  'headers-after-check': {
+    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration, or `request_headers_mutations` of a mirror policy, changes an identity header, an account header, the token, or a header that overrides path, method or host',
+    why: 'Envoy applies it after the check: the service would trust a value that nobody verified, or not learn who calls',
+    fix: 'remove the header from the list',
+    find: ({ scopes, action, names }) => [
+      ...scopes
+        .flatMap(scope => ['add', 'remove'].map(change => scope.field(`request_headers_to_${change}`)))
+        .flatMap(list => ownedChanges(list, names)),
+      ...action.items('request_mirror_policies').flatMap(policy => ownedChangesInside(policy, names)),
+    ],
+  },
+  ...everyRouteRules,
 } as const satisfies Rules<ProtectedTarget>;
 
 function harmful(filter: HttpFilter, names: OwnedNames): readonly Finding[] {

@@ -1,13 +1,13 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
 import type { EnvoyRelevantConfig } from '../settings.ts';
-import { laterFilterRules, routeRules } from './after-check-rules.ts';
+import { everyRouteRules, laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt } from './cluster.ts';
 import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
-import { type LintModel, toLintModel } from './lint-model.ts';
+import { isProtectedCluster, type LintModel, type ProtectedTarget, toLintModel } from './lint-model.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
@@ -78,8 +78,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
       for (const { at, says } of subjects.flatMap(rule.find)) report(id, at, says, rule);
     }
   };
-  const isReported = (path: ValuePath): boolean =>
-    path.some((_, i) => places.has(JSON.stringify(path.slice(0, i + 1))));
+  const isReported = (path: ValuePath): boolean => places.has(JSON.stringify(path));
   const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
   const notJudged: NotJudged[] = [];
   for (const resources of readResources(root)) {
@@ -91,6 +90,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     judge(requestRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
+    judge(everyRouteRules, openTargets(model));
     // After the rules about single places, which say more.
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
@@ -98,6 +98,15 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     notJudged.push(...unknownParts(resources), ...foreignChecks(model), ...unknownAddresses(model));
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
+}
+
+/** Other routes to the protected service than those with a protected path. */
+function openTargets(model: LintModel): readonly ProtectedTarget[] {
+  return model.guarded.flatMap(({ manager, names }) =>
+    manager.targets
+      .filter(({ protectedPath, cluster }) => protectedPath === undefined && isProtectedCluster(model, cluster))
+      .map(target => ({ ...target, names, upstream: model.clusters.get(target.cluster ?? '') })),
+  );
 }
 
 function unknownParts({
@@ -126,11 +135,16 @@ function unknownParts({
 function unknownAddresses(model: LintModel): readonly NotJudged[] {
   const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
   const clusters = new Set([...waysOf(model).flatMap(({ cluster }) => cluster ?? []), ...checks]);
+  const keepsDestinations = model.resources.listeners.some(each => each.field('use_original_dst').flag() === true);
   const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.listen) === true;
   const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>
     [...all].filter(isWanted).map(({ place: { path } }) => ({ path, message }));
   return [
-    ...found(clusters, each => each.isElsewhere, 'leads where a control plane says: its addresses are not in the file'),
+    ...found(
+      clusters,
+      each => each.isElsewhere || (each.keepsDestination && !keepsDestinations),
+      'leads where a control plane says: its addresses are not in the file',
+    ),
     ...found(new Set(checks), isMixed, 'stands beside other hosts, which decide about requests too'),
   ];
 }

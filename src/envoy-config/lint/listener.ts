@@ -189,7 +189,12 @@ function readTargets(host: VirtualHost, protectedRoutes: ProtectedRoutes): reado
     const isCatchAll = remainingPaths.every(path => match.takes(path));
     const reach = { match, action, ...paths, isCatchAll };
     const weighted = action.items('weighted_clusters', 'clusters');
-    if (weighted.length === 0) return [{ ...reach, scopes, cluster: action.field('cluster').text() }];
-    return weighted.map(each => ({ ...reach, scopes: [...scopes, each], cluster: each.field('name').text() }));
+    const mirrors = action.items('request_mirror_policies').map(each => each.field('cluster').text());
+    return [
+      ...(weighted.length === 0 ? [{ ...reach, scopes, cluster: action.field('cluster').text() }] : []),
+      ...weighted.map(each => ({ ...reach, scopes: [...scopes, each], cluster: each.field('name').text() })),
+      // A copy of a checked request has been checked.
+      ...mirrors.map(cluster => ({ ...reach, scopes, cluster, protectedPath: undefined, lookAlikePath: undefined })),
+    ];
   });
 }

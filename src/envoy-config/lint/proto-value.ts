@@ -15,13 +15,21 @@ const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off',
 export class ProtoValue {
   readonly #value: unknown;
   readonly #onUnreadable: OnUnreadable;
-  /** Its place in the file, also if absent. */
-  readonly path: ValuePath;
+  readonly #parent: ProtoValue | undefined;
+  readonly #key: string | number;
 
-  constructor(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []) {
+  constructor(value: unknown, onUnreadable: OnUnreadable, parent?: ProtoValue, key: string | number = '') {
     this.#value = value;
     this.#onUnreadable = onUnreadable;
-    this.path = path;
+    this.#parent = parent;
+    this.#key = key;
+  }
+
+  /** Its place in the file, also if absent. */
+  get path(): ValuePath {
+    const path: (string | number)[] = [];
+    for (let at: ProtoValue = this; at.#parent !== undefined; at = at.#parent) path.push(at.#key);
+    return path.reverse();
   }
 
   get isPresent(): boolean {
@@ -119,6 +127,7 @@ export class ProtoValue {
 
   /** The fields with such a name (as in the .proto file) in it, at any depth. */
   inner(isWanted: (name: string) => boolean): readonly ProtoValue[] {
+    if (!holdsKey(this.#value, isWanted)) return [];
     if (Array.isArray(this.#value)) return this.items().flatMap(each => each.inner(isWanted));
     return this.#keys().flatMap(key => {
       const field = this.entry(key);
@@ -129,7 +138,8 @@ export class ProtoValue {
   /** The wanted texts in it, at any depth. */
   texts(isWanted: (text: string) => boolean): readonly ProtoValue[] {
     const value = this.#value;
-    if (typeof value === 'string') return isWanted(value) ? [this] : [];
+    if (!holdsText(value, isWanted)) return [];
+    if (typeof value === 'string') return [this];
     if (Array.isArray(value)) return this.items().flatMap(each => each.texts(isWanted));
     return this.#keys().flatMap(key => this.entry(key).texts(isWanted));
   }
@@ -156,7 +166,7 @@ export class ProtoValue {
   }
 
   #child(value: unknown, segment: string | number): ProtoValue {
-    return new ProtoValue(value, this.#onUnreadable, [...this.path, segment]);
+    return new ProtoValue(value, this.#onUnreadable, this, segment);
   }
 }
 
@@ -167,6 +177,14 @@ function isGiven(value: unknown): boolean {
 function holdsText(value: unknown, isWanted: (text: string) => boolean): boolean {
   if (typeof value === 'string') return isWanted(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(each => holdsText(each, isWanted));
+}
+
+// Without a ProtoValue for each part: most of a large file has nothing that is wanted.
+function holdsKey(value: unknown, isWanted: (name: string) => boolean): boolean {
+  if (Array.isArray(value)) return value.some(each => holdsKey(each, isWanted));
+  return (
+    isJsonObject(value) && Object.keys(value).some(key => isWanted(toSnakeCase(key)) || holdsKey(value[key], isWanted))
+  );
 }
 
 const camelCases = new Map<string, string>();
@@ -181,6 +199,7 @@ function toCamelCase(name: string): string {
 }
 
 function toSnakeCase(name: string): string {
+  if (name === name.toLowerCase()) return name;
   return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
 }
 

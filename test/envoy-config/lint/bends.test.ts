@@ -1,5 +1,6 @@
 // Bootstraps bent so that each could open a hole: the lint names every one, as a finding or as not judged.
 import { expect } from 'chai';
+import { holes } from './holes.ts';
 import { perRoute, set } from './mistakes/planting.ts';
 import { filter, lintAfter, type Part, type Shipped, typed } from './shipped.ts';
 
@@ -213,6 +214,19 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
     'an unknown field': p => set(p.manager, { a_field_of_a_later_envoy: true }),
   },
 };
+
+describe('bootstraps with a hole', () => {
+  for (const [kind, all] of Object.entries(holes)) {
+    for (const [name, [says, bend]] of Object.entries(all)) {
+      it(`get ${says}: ${kind}, ${name}`, () => {
+        const { problems, notJudged } = lintAfter(bend);
+        const rules = problems.map(({ rule }) => rule);
+        if (says !== 'not judged') expect(rules).to.include(says);
+        else expect([rules, notJudged.length > 0]).to.deep.equal([[], true]);
+      });
+    }
+  }
+});
 
 describe('bent bootstraps', () => {
   for (const [kind, all] of Object.entries(bends)) {

@@ -164,6 +164,8 @@ export const bypasses: Mistakes = {
     },
     'an unchecked listener for one unprotected path of the upstream': p =>
       secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
+  },
+  'open-route + upstream-by-request': {
     'an unchecked catch-all route to a forward proxy': p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'proxy' } });

@@ -1,0 +1,485 @@
+// Bootstraps that Envoy accepts, each bent so that it opens a hole: what the lint says of each, a rule or `not judged`.
+import { open, perRoute, publicRoute, set } from './mistakes/planting.ts';
+import { filter, type Part, type Shipped, typed } from './shipped.ts';
+
+type Hole = readonly [says: string, bend: (parts: Shipped) => unknown];
+
+const ext = (type: string, fields: Part = {}): Part => ({ name: type, typed_config: typed(`envoy.${type}`, fields) });
+const tcp = (address: string, port: number): Part => ({ socket_address: { address, port_value: port } });
+const hosts = (...addresses: Part[]): Part => [{ lb_endpoints: addresses.map(address => ({ endpoint: { address } })) }];
+const clusterTo = (name: string, address: Part, fields: Part = {}): Part => ({
+  name,
+  type: 'STATIC',
+  connect_timeout: '1s',
+  load_assignment: { cluster_name: name, endpoints: hosts(address) },
+  ...fields,
+});
+const api = tcp('127.0.0.1', 8000);
+const adminAddress = tcp('127.0.0.1', 9901);
+const unchecked = perRoute({ disabled: true });
+const add = (key: string, value: string, append_action = 'OVERWRITE_IF_EXISTS_OR_ADD'): Part => ({
+  header: { key, value },
+  append_action,
+});
+const rewrite = { pattern: { regex: '^/static/' }, substitution: '/api/subscriptions/' };
+
+/** A public subtree, as `render` writes it but for these fields. */
+const publicly = (p: Shipped, fields: Part, route: Part = {}): void => {
+  set(p.config, open('/static/*', 'GET'));
+  const plain = publicRoute({ safe_regex: { regex: '/static(/[A-Za-z0-9._~:@-]+)*/?' } }, 'GET');
+  p.routes.unshift({ ...plain, ...fields, route: { ...plain.route, ...route } });
+};
+/** An unchecked route to another cluster. */
+const other = (p: Shipped, cluster: Part, route: Part = {}): void => {
+  p.root.static_resources.clusters.push(cluster);
+  p.routes.unshift({ match: { prefix: '/other' }, route: { cluster: cluster.name, ...route }, ...unchecked });
+};
+const before = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.unshift(filter(type, fields));
+const after = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.splice(3, 0, filter(type, fields));
+const early = (p: Shipped, append: Part): unknown => p.early.push({ append });
+const listener = (p: Shipped, ...filters: Part[]): unknown =>
+  p.root.static_resources.listeners.push({
+    name: 'second',
+    address: tcp('0.0.0.0', 8090),
+    filter_chains: [{ filters }],
+  });
+const proxy = (fields: Part): Part =>
+  ext('extensions.filters.network.tcp_proxy.v3.TcpProxy', { stat_prefix: 's', ...fields });
+const log = (p: Shipped, format: Part): unknown =>
+  p.manager.access_log.push(ext('extensions.access_loggers.stream.v3.StderrAccessLog', { log_format: format }));
+const layer = (p: Shipped, fields: Part): unknown => p.root.layered_runtime.layers.push({ name: 'more', ...fields });
+const metadata = { metadata_namespace: 'envoy.filters.http.ext_authz', key: 'decision' };
+const xds = {
+  resource_api_version: 'V3',
+  api_config_source: {
+    api_type: 'DELTA_GRPC',
+    transport_api_version: 'V3',
+    grpc_services: [{ envoy_grpc: { cluster_name: 'upstream' } }],
+  },
+};
+const aggregate = (...clusters: string[]): Part => ({
+  name: 'all',
+  connect_timeout: '1s',
+  lb_policy: 'CLUSTER_PROVIDED',
+  cluster_type: {
+    name: 'envoy.clusters.aggregate',
+    typed_config: typed('envoy.extensions.clusters.aggregate.v3.ClusterConfig', { clusters }),
+  },
+});
+
+export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
+  'a public route that serves something else': {
+    'rewrites its path by expression': ['path-rewrite', p => publicly(p, {}, { regex_rewrite: rewrite })],
+    'rewrites its prefix': ['path-rewrite', p => publicly(p, {}, { prefix_rewrite: '/api/subscriptions' })],
+    'takes the host from a header': ['host-rewrite', p => publicly(p, {}, { host_rewrite_header: 'x-to' })],
+    'follows redirects of the service': ['internal-redirect', p => publicly(p, {}, { internal_redirect_policy: {} })],
+    'sets an identity header': [
+      'owned-header-set',
+      p => publicly(p, { request_headers_to_add: [add('x-auth-uid', 'root')] }),
+    ],
+    'sets an account header': [
+      'owned-header-set',
+      p => publicly(p, { request_headers_to_add: [add('x_account_id', 'acme')] }),
+    ],
+    'sets an override': [
+      'owned-header-set',
+      p => publicly(p, { request_headers_to_add: [add('x-original-url', '/api')] }),
+    ],
+    'keeps the token': ['public-headers-kept', p => publicly(p, unchecked)],
+    'covers more than `public`': ['open-route', p => publicly(p, { match: { prefix: '/stat' } })],
+    'takes more methods': ['open-route', p => publicly(p, { match: { path_separated_prefix: '/static' } })],
+    'chooses its cluster by header': [
+      'open-route',
+      p => other(p, clusterTo('x', tcp('10.0.0.9', 80)), { cluster: undefined, cluster_header: 'x-to' }),
+    ],
+  },
+  'headers before the check': {
+    'an override appended after its removal': [
+      'owned-header-set',
+      p => early(p, add('x-original-url', '/', 'APPEND_IF_EXISTS_OR_ADD')),
+    ],
+    'a token for who has none': ['owned-header-set', p => early(p, add('authorization', 'Bearer x', 'ADD_IF_ABSENT'))],
+    'an account from another header': ['owned-header-set', p => early(p, add('x-account-id', '%REQ(x-tenant)%'))],
+    'an identity header by a filter': [
+      'owned-header-set',
+      p =>
+        before(p, 'header_mutation.v3.HeaderMutation', {
+          mutations: { request_mutations: [{ append: add('x-auth-role', 'admin') }] },
+        }),
+    ],
+    'the decision from a header': [
+      'owned-metadata-set',
+      p =>
+        before(p, 'header_to_metadata.v3.Config', {
+          request_rules: [{ header: 'x-d', on_header_present: metadata, remove: false }],
+        }),
+    ],
+    'the decision from the body': [
+      'owned-metadata-set',
+      p =>
+        before(p, 'json_to_metadata.v3.JsonToMetadata', {
+          request_rules: { rules: [{ selectors: [{ key: 'd' }], on_present: metadata }] },
+        }),
+    ],
+    'the decision as a constant': [
+      'owned-metadata-set',
+      p =>
+        before(p, 'set_metadata.v3.Config', {
+          metadata: [{ metadata_namespace: 'envoy.filters.http.ext_authz', value: { decision: 'allow' } }],
+        }),
+    ],
+    'a query parameter': [
+      'not judged',
+      p =>
+        before(p, 'header_mutation.v3.HeaderMutation', {
+          mutations: { query_parameter_mutations: [{ append: { record: { key: 'account_id', value: 'acme' } } }] },
+        }),
+    ],
+    'a script': [
+      'not judged',
+      p => before(p, 'lua.v3.Lua', { default_source_code: { inline_string: 'function envoy_on_request(h) end' } }),
+    ],
+    'an external processor': [
+      'not judged',
+      p => before(p, 'ext_proc.v3.ExternalProcessor', { grpc_service: { envoy_grpc: { cluster_name: 'upstream' } } }),
+    ],
+    'a transcoder that changes the path': ['not judged', p => before(p, 'grpc_http1_bridge.v3.Config')],
+    'a filter state': [
+      'not judged',
+      p =>
+        before(p, 'set_filter_state.v3.Config', {
+          on_request_headers: [
+            {
+              object_key: 'envoy.tcp_proxy.cluster',
+              format_string: { text_format_source: { inline_string: 'upstream' } },
+            },
+          ],
+        }),
+    ],
+    'another authorization service': [
+      'not judged',
+      p =>
+        before(p, 'ext_authz.v3.ExtAuthz', {
+          http_service: { server_uri: { uri: 'http://x', cluster: 'upstream', timeout: '1s' } },
+        }),
+    ],
+  },
+  'after the check': {
+    'a script': [
+      'filter-after-check',
+      p => after(p, 'lua.v3.Lua', { default_source_code: { inline_string: 'function envoy_on_request(h) end' } }),
+    ],
+    'an identity header by a filter': [
+      'filter-after-check',
+      p =>
+        after(p, 'header_mutation.v3.HeaderMutation', {
+          mutations: { request_mutations: [{ append: add('x-auth-uid', 'root') }] },
+        }),
+    ],
+    'a header of the route configuration': [
+      'headers-after-check',
+      p => set(p.manager.route_config, { request_headers_to_add: [add('x-auth-acc', '%REQ(x-account-id)%')] }),
+    ],
+    'a removal on the virtual host': [
+      'headers-after-check',
+      p => set(p.host, { request_headers_to_remove: ['x-auth-acc'] }),
+    ],
+    'a rewritten path': ['path-rewrite', p => set(p.routes[0].route, { regex_rewrite: rewrite })],
+    'internal redirects': ['internal-redirect', p => set(p.routes[0].route, { internal_redirect_policy: {} })],
+    'a host from the request': ['host-rewrite', p => set(p.routes[0].route, { host_rewrite_header: 'x-to' })],
+    'a cluster from the request': [
+      'upstream-by-request',
+      p => set(p.routes[0].route, { cluster: undefined, cluster_header: 'x-to' }),
+    ],
+    'a mirror elsewhere': [
+      'not judged',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('copy', tcp('10.0.0.9', 80)));
+        set(p.routes[0].route, { request_mirror_policies: [{ cluster: 'copy' }] });
+      },
+    ],
+    'a cleared route cache': ['clear-route-cache', p => set(p.check, { clear_route_cache: true })],
+  },
+  'the check': {
+    'fails open': ['failure-mode-allow', p => set(p.check, { failure_mode_allow: true })],
+    'is a trial': ['shadow-mode', p => set(p.check, { shadow_mode: true })],
+    'is off for a route': ['unchecked-route', p => set(p.routes[0], unchecked)],
+    'is off for a virtual host': ['unchecked-route', p => set(p.host, unchecked)],
+    'is asked for a share': [
+      'filter-enabled',
+      p => set(p.check, { filter_enabled: { default_value: { numerator: 50 } } }),
+    ],
+    'sees no account header': [
+      'account-header-hidden',
+      p => set(p.check, { allowed_headers: { patterns: [{ exact: 'authorization' }] } }),
+    ],
+    'asks another address': [
+      'authz-address',
+      p => set(p.authz.load_assignment, { endpoints: hosts(tcp('127.0.0.1', 9192)) }),
+    ],
+    'asks another address too': [
+      'not judged',
+      p => set(p.authz.load_assignment, { endpoints: hosts(tcp('127.0.0.1', 9191), tcp('127.0.0.1', 9192)) }),
+    ],
+    'has no guard': ['guard-missing', p => p.filters.splice(2, 1)],
+    'has a guard in the shadow': [
+      'guard-missing',
+      p => set(p.filters[2].typed_config, { shadow_rules: p.filters[2].typed_config.rules, rules: undefined }),
+    ],
+    'has a guard that is off for a route': [
+      'guard-missing',
+      p => set(p.routes[0], { typed_per_filter_config: { [p.filters[2].name]: typed('rbac.v3.RBACPerRoute') } }),
+    ],
+    'is left out of an upgrade': [
+      'unchecked-upgrade',
+      p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
+    ],
+    'does not see CONNECT': [
+      'connect-upgrade',
+      p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] }),
+    ],
+  },
+  'another way to the API': {
+    'an aggregate cluster': ['open-route', p => other(p, aggregate('upstream'))],
+    'its address by another name': [
+      'open-route',
+      p => other(p, clusterTo('x', tcp('localhost', 8000), { type: 'STRICT_DNS' })),
+    ],
+    'its address on another loopback': ['open-route', p => other(p, clusterTo('x', tcp('127.0.0.2', 8000)))],
+    'its address as IPv6': ['open-route', p => other(p, clusterTo('x', tcp('::ffff:127.0.0.1', 8000)))],
+    'the unspecified address': ['open-route', p => other(p, clusterTo('x', tcp('0.0.0.0', 8000)))],
+    'a second address of an endpoint': [
+      'open-route',
+      p =>
+        other(
+          p,
+          clusterTo('x', tcp('10.0.0.9', 80), {
+            load_assignment: {
+              cluster_name: 'x',
+              endpoints: [
+                {
+                  lb_endpoints: [
+                    {
+                      endpoint: {
+                        address: tcp('10.0.0.9', 80),
+                        additional_addresses: [{ address: tcp('127.0.0.1', 8000) }],
+                      },
+                    },
+                  ],
+                },
+              ],
+            },
+          }),
+        ),
+    ],
+    'one of several weights': [
+      'open-route',
+      p =>
+        other(p, clusterTo('x', tcp('10.0.0.9', 80)), {
+          cluster: undefined,
+          weighted_clusters: {
+            clusters: [
+              { name: 'x', weight: 9 },
+              { name: 'upstream', weight: 1 },
+            ],
+          },
+        }),
+    ],
+    'a mirror': [
+      'open-route',
+      p => other(p, clusterTo('x', tcp('10.0.0.9', 80)), { request_mirror_policies: [{ cluster: 'upstream' }] }),
+    ],
+    'a TCP proxy': ['unchecked-listener', p => listener(p, proxy({ cluster: 'upstream' }))],
+    'a TCP proxy with weights': [
+      'unchecked-listener',
+      p => listener(p, proxy({ weighted_clusters: { clusters: [{ name: 'upstream', weight: 1 }] } })),
+    ],
+    'a second listener': [
+      'unchecked-listener',
+      p =>
+        listener(
+          p,
+          ext('extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+            ...p.manager,
+            http_filters: [p.filters.at(-1)],
+          }),
+        ),
+    ],
+    'a filter chain': [
+      'unchecked-listener',
+      p =>
+        p.listener.filter_chains.push({
+          filter_chain_match: { server_names: ['x'] },
+          filters: [
+            ext('extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+              ...p.manager,
+              http_filters: [p.filters.at(-1)],
+            }),
+          ],
+        }),
+    ],
+    'a Redis proxy': [
+      'not judged',
+      p =>
+        listener(
+          p,
+          ext('extensions.filters.network.redis_proxy.v3.RedisProxy', {
+            stat_prefix: 'r',
+            settings: { op_timeout: '1s' },
+            prefix_routes: { catch_all_route: { cluster: 'upstream' } },
+          }),
+        ),
+    ],
+    'a TCP proxy back to the listener': [
+      'way-to-listener',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('self', tcp('127.0.0.1', 8080)));
+        listener(p, proxy({ cluster: 'self' }));
+      },
+    ],
+    'a service of a control plane': [
+      'not judged',
+      p => other(p, { name: 'x', type: 'EDS', connect_timeout: '1s', eds_cluster_config: { eds_config: xds } }),
+    ],
+    'the original destination': [
+      'not judged',
+      p => other(p, { name: 'x', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' }),
+    ],
+    'a destination by header': [
+      'open-route',
+      p =>
+        other(p, {
+          name: 'x',
+          type: 'ORIGINAL_DST',
+          lb_policy: 'CLUSTER_PROVIDED',
+          connect_timeout: '1s',
+          original_dst_lb_config: { use_http_header: true },
+        }),
+    ],
+  },
+  'a way to the admin interface or to account-authz': {
+    'a route': ['way-to-admin', p => other(p, clusterTo('x', adminAddress))],
+    'a route that looks like metrics': [
+      'way-to-admin',
+      p => {
+        other(p, clusterTo('x', adminAddress));
+        set(p.routes[0], { match: { prefix: '/stats/prometheus' }, route: { cluster: 'x', prefix_rewrite: '/' } });
+      },
+    ],
+    'an aggregate cluster': [
+      'way-to-admin',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
+        other(p, aggregate('x'));
+      },
+    ],
+    'a mirror': [
+      'way-to-admin',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
+        set(p.routes[0].route, { request_mirror_policies: [{ cluster: 'x' }] });
+      },
+    ],
+    'another host of the API': [
+      'way-to-admin',
+      p => set(p.upstream.load_assignment, { endpoints: hosts(api, adminAddress) }),
+    ],
+    'a TCP proxy to account-authz': ['way-to-authz', p => listener(p, proxy({ cluster: 'account-authz' }))],
+    'its port open to everybody': ['admin-exposed', p => set(p.root.admin, { address: tcp('0.0.0.0', 9901) })],
+  },
+  'the token in a log, a trace or an answer': {
+    'a text log': ['shown-token', p => log(p, { text_format_source: { inline_string: '%REQ(x?Authorization):9%' } })],
+    'a formatter': [
+      'shown-token',
+      p =>
+        log(p, {
+          text_format_source: { inline_string: "%CEL(request.headers['authorization'])%" },
+          formatters: [ext('extensions.formatter.cel.v3.Cel')],
+        }),
+    ],
+    'a log of the listener': [
+      'shown-token',
+      p =>
+        set(p.listener, {
+          access_log: [
+            ext('extensions.access_loggers.stream.v3.StderrAccessLog', {
+              log_format: { json_format: { t: '%REQ(authorization)%' } },
+            }),
+          ],
+        }),
+    ],
+    'a log over gRPC': [
+      'shown-token',
+      p =>
+        p.manager.access_log.push(
+          ext('extensions.access_loggers.grpc.v3.HttpGrpcAccessLogConfig', {
+            common_config: {
+              log_name: 'l',
+              transport_api_version: 'V3',
+              grpc_service: { envoy_grpc: { cluster_name: 'upstream' } },
+            },
+            additional_request_headers_to_log: ['authorization'],
+          }),
+        ),
+    ],
+    'an echo': ['shown-token', p => set(p.host, { response_headers_to_add: [add('x-echo', '%REQ(authorization)%')] })],
+    'a copy for the service': [
+      'shown-token',
+      p => set(p.host, { request_headers_to_add: [add('x-copy', '%REQ(authorization)%')] }),
+    ],
+    'a tag of a trace': [
+      'shown-token',
+      p => set(p.manager, { tracing: { custom_tags: [{ tag: 't', request_header: { name: 'authorization' } }] } }),
+    ],
+    'a tag of a route': [
+      'shown-token',
+      p => set(p.routes[0], { tracing: { custom_tags: [{ tag: 't', request_header: { name: 'Authorization' } }] } }),
+    ],
+    'the body of a local reply': [
+      'shown-token',
+      p =>
+        set(p.manager, {
+          local_reply_config: { body_format: { text_format_source: { inline_string: '%REQ(authorization)%' } } },
+        }),
+    ],
+    'a tap': ['shown-token', p => before(p, 'tap.v3.Tap', { common_config: { admin_config: { config_id: 'x' } } })],
+  },
+  'what Envoy takes from elsewhere or while it runs': {
+    'a runtime from disk': ['not judged', p => layer(p, { disk_layer: { symlink_root: '/srv', subdirectory: 'x' } })],
+    'a guard of the paths turned off': [
+      'not judged',
+      p => layer(p, { static_layer: { 'envoy.reloadable_features.reject_path_with_fragment': false } }),
+    ],
+    'routes of a control plane': [
+      'dynamic-settings',
+      p => set(p.manager, { route_config: undefined, rds: { route_config_name: 'r', config_source: xds } }),
+    ],
+    'virtual hosts of a control plane': [
+      'dynamic-settings',
+      p => set(p.manager.route_config, { vhds: { config_source: xds } }),
+    ],
+    'a filter of a control plane': [
+      'dynamic-settings',
+      p =>
+        p.filters.unshift({
+          name: 'x',
+          config_discovery: {
+            config_source: xds,
+            type_urls: ['type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer'],
+          },
+        }),
+    ],
+    'another prefix of its own headers': ['not judged', p => set(p.root, { header_prefix: 'x-own' })],
+    'paths as they came': ['normalize-path', p => set(p.manager, { normalize_path: false })],
+    'slashes as they came': ['merge-slashes', p => set(p.manager, { merge_slashes: false })],
+    'everybody as internal': [
+      'not judged',
+      p => set(p.manager, { internal_address_config: { cidr_ranges: [{ address_prefix: '0.0.0.0', prefix_len: 0 }] } }),
+    ],
+    'the certificate header of a client': [
+      'not judged',
+      p => set(p.manager, { forward_client_cert_details: 'ALWAYS_FORWARD_ONLY' }),
+    ],
+    'chunks beside a length': ['not judged', p => set(p.manager.http_protocol_options, { allow_chunked_length: true })],
+  },
+};
