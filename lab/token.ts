@@ -51,6 +51,7 @@ export function claimRules(
       changes.allowIntegerClaims ?? false,
     ),
     issuer: changes.issuer ?? issuer,
+    account: undefined,
     audiences: new Set([audience]),
     roles: tableOf(changes.roles ?? ['owner', 'member']),
     scopes: changes.scopes && tableOf(changes.scopes),

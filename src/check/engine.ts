@@ -12,7 +12,9 @@ import { compileTokenPlaces } from '../authz/token-places.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import type { ClaimRules } from '../token/claims.ts';
 import { compileClaimSources } from '../token/identity-claims.ts';
+import { createIssuerFinder } from '../token/issuer-finder.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -107,13 +109,12 @@ export function createEngine(options: {
 }): Engine {
   const { config, keyRings, revocations = () => undefined, now } = options;
   const policy = toPolicy(config);
+  const grammar = toAccountGrammar(config.account);
   const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
-    issuers: new Map(
-      config.issuers.map(issuer => [
-        issuer.issuer,
-        toTrustedIssuer(issuer, keyRings, policy, toAccountGrammar(config.account)),
-      ]),
+    issuers: createIssuerFinder(
+      config.issuers.map(issuer => toTrustedIssuer(issuer, keyRings, toClaimRules(issuer, policy, grammar))),
+      grammar,
     ),
     times: config.token,
     maxBytes: config.token.maxBytes,
@@ -157,25 +158,34 @@ function toPolicy({ routes, roles, scopes, apps, account, token, identityHeaders
   };
 }
 
+/** What the tokens of an issuer must contain. */
+export function toClaimRules(
+  { issuer, audiences, claims, accounts, allowIntegerClaims }: IssuerConfig,
+  { roles, scopes }: Pick<Policy, 'roles' | 'scopes'>,
+  grammar: AccountGrammar,
+): ClaimRules {
+  return {
+    ...compileClaimSources(claims, allowIntegerClaims),
+    issuer,
+    // Without a source: of an issuer with a key set of its own, which has the name of its account alone.
+    account: claims.acc === undefined ? accounts[0] : undefined,
+    audiences: new Set(audiences),
+    roles,
+    scopes,
+    accounts: compileIssuerAccounts(accounts),
+    grammar,
+  };
+}
+
 function toTrustedIssuer(
   config: IssuerConfig,
   keyRings: ReadonlyMap<string, IssuerKeys>,
-  { roles, scopes }: Policy,
-  grammar: AccountGrammar,
+  rules: ClaimRules,
 ): TrustedIssuer {
-  const { issuer, audiences, claims, accounts, allowIntegerClaims } = config;
-  const keys = keyRings.get(issuer);
+  const keys = keyRings.get(config.issuer);
   if (keys === undefined) throw new Error('an issuer without a key ring');
   return {
-    rules: {
-      ...compileClaimSources(claims, allowIntegerClaims),
-      issuer,
-      audiences: new Set(audiences),
-      roles,
-      scopes,
-      accounts: compileIssuerAccounts(accounts),
-      grammar,
-    },
+    rules,
     algorithms: new Set(config.algorithms),
     tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),
     keys,

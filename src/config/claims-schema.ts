@@ -9,6 +9,9 @@ const nameRule = 'must be the name of a claim, or a JSON Pointer that starts wit
 const namePattern = `^(?!.*\\{acc\\})(?:(?!/)${notControl}+|(?:/(?:(?![~/])${notControl}|~[01])*)+)$`;
 const accountNamePattern = `^(?:(?!/|.*\\{acc\\})${notControl}+|(?:/(?:\\{acc\\}(?![^/])|(?:(?!\\{acc\\}|[~/])${notControl}|~[01])*))+)$`;
 
+/** Only of an issuer without `{acc}`. */
+export const defaultAccountClaim = 'acc';
+
 const namesOf = 'The names of the members of the object there count.';
 
 export const claims = mapping({
@@ -28,8 +31,9 @@ export const claims = mapping({
     [claimText(), mapping({ keysOf: claimText().meta({ description: namesOf }) }), words(claimText)],
     '{ keysOf: NAME } or { wordsOf: NAME }',
   )
-    .default('acc')
+    .exactOptional()
     .meta({
+      default: defaultAccountClaim,
       description:
         'The account or accounts: leads to a string or to a list of strings. { keysOf: NAME }: the names of the members of the object there. { wordsOf: NAME }: the words of the string there. At most 1,000 different names.',
       examples: ['org_id', '/o/id', { keysOf: '/organization' }, { wordsOf: 'tenants', by: ',' }],

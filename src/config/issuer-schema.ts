@@ -1,8 +1,10 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
+import { issuerPlaceholder } from '../authz/issuer-template.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
+import type { ClaimSource } from '../token/claim-source.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
-import { claims } from './claims-schema.ts';
+import { claims, defaultAccountClaim } from './claims-schema.ts';
 import {
   keySources,
   refuseConnectionOfFile,
@@ -10,6 +12,7 @@ import {
   requireOneKeySource,
   requireWholeClientCertificate,
 } from './cross-field-rules.ts';
+import { requireSoundTemplate } from './issuer-templates.ts';
 import {
   evenIfInvalid,
   fileName,
@@ -51,7 +54,9 @@ const secureKeyUrl = { pattern: secureKeyUrlPattern };
 
 export const issuer = mapping({
   issuer: patternedText(issuerGrammar, issuerRule).meta({
-    description: 'The issuer as it stands in the claim iss, compared byte for byte.',
+    description:
+      'The issuer as it stands in the claim iss, compared byte for byte. {acc}, as a whole segment of the path or the whole first label of the host, stands for the account: then each account has an issuer of its own. With {acc} in the URL of the keys too, accounts lists the names, and each has keys of its own.',
+    examples: ['https://auth.example.com', 'https://auth.example.com/realms/{acc}'],
   }),
   audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024, pattern: audiencePattern }), {
     noun: 'audience',
@@ -124,12 +129,19 @@ export const issuer = mapping({
   .superRefine(requireWholeClientCertificate, evenIfInvalid)
   .superRefine(refuseConnectionOfFile, evenIfInvalid)
   .superRefine(requireAllowedHttp, evenIfInvalid)
+  .superRefine(requireSoundTemplate, evenIfInvalid)
   .meta({
     description: 'An issuer of tokens.',
     oneOf: keySources.map(source => ({ required: [source] })),
     dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
     if: { properties: { allowHttp: { const: true } }, required: ['allowHttp'] },
     else: { properties: { jwksUrl: secureKeyUrl, discoveryUrl: secureKeyUrl } },
+  })
+  .transform(issuer => {
+    const { aud, uid, app, acc, ...others } = issuer.claims;
+    const isOfOneAccount = issuer.issuer.includes(issuerPlaceholder) && acc === undefined;
+    const source: { acc?: ClaimSource } = isOfOneAccount ? {} : { acc: acc ?? defaultAccountClaim };
+    return { ...issuer, claims: { aud, uid, app, ...source, ...others } };
   });
 
 function requireOneCovered(accounts: readonly string[], context: z.RefinementCtx): void {

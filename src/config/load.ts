@@ -2,11 +2,13 @@
 // Does not use the network.
 import { dirname, resolve } from 'node:path';
 import type { PermissionTable } from '../authz/permission.ts';
+import { toAccountGrammar } from '../authz/places/places.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { expandIssuers } from './issuer-templates.ts';
 import { loadNamedFileProblems, namedFiles, nameIn, resolveNamedFiles } from './named-files.ts';
 import {
   type ConfigProblem,
@@ -94,7 +96,7 @@ export async function validateConfig(
   };
   return {
     kind: 'config',
-    config,
+    config: { ...config, issuers: expandIssuers(config.issuers, toAccountGrammar(config.account)) },
     namedFiles: versions,
     ...(list && { revocations: list }),
     ...found,

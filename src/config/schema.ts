@@ -14,6 +14,7 @@ import {
   requireSafeListeners,
 } from './cross-field-rules.ts';
 import { issuer } from './issuer-schema.ts';
+import { refuseOverlappingIssuers } from './issuer-templates.ts';
 import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
 import { requireOwnTokenHeaders, token } from './token-schema.ts';
@@ -146,6 +147,7 @@ export const configSchema = mapping({
   .superRefine(requireOwnTokenHeaders, evenIfInvalid)
   .superRefine(requireSoundRoutes, evenIfInvalid)
   .superRefine(requireResourceAmongHosts, evenIfInvalid)
+  .superRefine(refuseOverlappingIssuers, evenIfInvalid)
   .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' })
   .transform(({ scopes, ...config }) => ({
     ...config,

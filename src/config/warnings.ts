@@ -1,9 +1,12 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
+import { issuerPlaceholder, overlap } from '../authz/issuer-template.ts';
+import { toAccountGrammar } from '../authz/places/places.ts';
 import type { RouteMatch } from '../authz/route.ts';
 import { defaultAccountParameter, type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
+import { templateWarning } from './issuer-templates.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 import type { PathProblem } from './yaml-document.ts';
 
@@ -28,11 +31,13 @@ export function findInformation({ routes, account: { parameter }, identityHeader
 }
 
 function issuerWarnings(
-  { audiences, claims, accounts, allowHttp }: IssuerConfig,
+  { issuer, audiences, claims, accounts, allowHttp }: IssuerConfig,
   i: number,
   isOneOfSeveral: boolean,
 ): readonly PathProblem[] {
   const warnings: PathProblem[] = [];
+  const template = templateWarning(issuer);
+  if (template !== undefined) warnings.push({ path: ['issuers', i, 'issuer'], message: template });
   if (audiences.includes('*')) {
     const message = 'has "*", which stands for itself: only tokens whose audience is an asterisk are accepted';
     warnings.push({ path: ['issuers', i, 'audiences'], message });
@@ -117,10 +122,12 @@ function resourceWarnings({ protectedResource, issuers }: Config): readonly Path
   return [{ path: ['protectedResource', 'resource'], message }];
 }
 
-function revocationWarnings({ issuers }: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
+function revocationWarnings({ issuers, account }: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
   const known = new Set(issuers.map(({ issuer }) => issuer));
+  const templates = [...known].filter(issuer => issuer.includes(issuerPlaceholder));
+  const grammar = toAccountGrammar(account);
   return [...revokedIssuers]
-    .filter(issuer => !known.has(issuer))
+    .filter(iss => !known.has(iss) && !templates.some(template => overlap(template, iss, grammar)))
     .map(issuer => ({
       path: ['revocation', 'file'],
       message: `has an entry whose iss ${quotedPrintable(issuer, 128)} is no issuer of the configuration: it revokes nothing`,

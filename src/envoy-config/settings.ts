@@ -219,9 +219,11 @@ function toPublicRoute({ path: text, methods }: NonNullable<Config['public']>[nu
 function toMetadata({ protectedResource, issuers, scopes, token }: EnvoyRelevantConfig): MetadataDocument | undefined {
   if (protectedResource === undefined) return undefined;
   const { resource } = protectedResource;
+  // An issuer of one account is none that a client can choose before it has one, and the accounts are names of customers.
+  const servers = issuers.flatMap(({ issuer, claims }) => (claims.acc === undefined ? [] : issuer));
   const document = {
     resource,
-    authorization_servers: issuers.map(({ issuer }) => issuer),
+    ...(servers.length > 0 && { authorization_servers: servers }),
     ...(scopes && { scopes_supported: [...scopes.keys()] }),
     ...(token.from.includes('authorization') && { bearer_methods_supported: ['header'] }),
   };

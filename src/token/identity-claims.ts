@@ -33,7 +33,8 @@ export interface ClaimSources {
   readonly aud: string;
   readonly uid: string;
   readonly app: string;
-  readonly acc: ClaimSource;
+  /** Undefined: the account stands in the issuer. */
+  readonly acc?: ClaimSource | undefined;
   readonly role: ClaimSource;
   readonly scope: string;
   readonly actor?: string;
@@ -45,7 +46,9 @@ export interface IdentityRules {
   readonly uid: CompiledSource;
   readonly app: CompiledSource;
   readonly actor: CompiledSource | undefined;
-  readonly acc: CompiledSource;
+  readonly acc: CompiledSource | undefined;
+  /** That of an issuer of one account. */
+  readonly account: string | undefined;
   readonly role: CompiledSource;
   readonly scope: CompiledSource;
   /** Names of other roles and scopes are not kept. */
@@ -62,7 +65,7 @@ export function compileClaimSources({ aud, uid, app, acc, role, scope, actor }: 
     aud: compileSource(aud, false),
     uid: compileSource(uid, allowsIntegers),
     app: compileSource(app, allowsIntegers),
-    acc: compileSource(acc, allowsIntegers),
+    acc: acc === undefined ? undefined : compileSource(acc, allowsIntegers),
     role: compileSource(role, allowsIntegers),
     scope: compileSource(scope, allowsIntegers, 'words or list'),
     actor: actor === undefined ? undefined : compileSource(actor, allowsIntegers),
@@ -132,20 +135,22 @@ function parseField(payload: unknown, source: CompiledSource, field: 'uid' | 'ap
 
 const maxAccounts = 1000;
 
-function parseAccounts(payload: unknown, rules: IdentityRules): Identity['accounts'] {
-  const value = readSource(payload, rules.acc);
-  if (value === undefined) return invalid(payload, rules.acc, 'acc is missing');
+export function parseAccounts(payload: unknown, rules: IdentityRules): Identity['accounts'] {
+  const { acc: source, account } = rules;
+  if (source === undefined) return severalAccounts(account === undefined ? [] : [account], rules);
+  const value = readSource(payload, source);
+  if (value === undefined) return invalid(payload, source, 'acc is missing');
   if (typeof value !== 'string')
-    return 'problem' in value ? invalid(payload, rules.acc, `acc ${value.problem}`) : severalAccounts(value, rules);
+    return 'problem' in value ? invalid(payload, source, `acc ${value.problem}`) : severalAccounts(value, rules);
   switch (accountProblem(value, rules.grammar)) {
     case undefined:
       return severalAccounts([value], rules);
     case 'dots':
-      return invalid(payload, rules.acc, 'acc has a dot, and account.dots is off');
+      return invalid(payload, source, 'acc has a dot, and account.dots is off');
     case 'case':
-      return invalid(payload, rules.acc, 'acc has an upper-case letter, and account.case is lower');
+      return invalid(payload, source, 'acc has an upper-case letter, and account.case is lower');
     case 'grammar':
-      return invalid(payload, rules.acc, 'acc is outside the grammar');
+      return invalid(payload, source, 'acc is outside the grammar');
   }
 }
 

@@ -10,6 +10,7 @@ import { type Client, checkBinding } from './binding.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
+import type { IssuerFinder } from './issuer-finder.ts';
 import { isSignedBy } from './signature.ts';
 import type { VerifiedToken, VerifiedTokens } from './verified-tokens.ts';
 
@@ -47,8 +48,7 @@ interface TokenVerifier {
 }
 
 export function createTokenVerifier(options: {
-  /** By the exact `iss`. */
-  readonly issuers: ReadonlyMap<string, TrustedIssuer>;
+  readonly issuers: IssuerFinder<TrustedIssuer>;
   readonly times: TimeRules;
   readonly maxBytes: number;
   readonly verifiedTokens: VerifiedTokens<VerificationKey>;

@@ -3,9 +3,11 @@
 
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
+import { toAccountGrammar } from '../../src/authz/places/places.ts';
 import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
 import { toResponseSettings } from '../../src/check/response-settings.ts';
+import { expandIssuers } from '../../src/config/issuer-templates.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
@@ -39,25 +41,23 @@ export async function startProduct(
   let now = 0;
   let records: unknown[] = [];
   const faults: unknown[] = [];
-  const sources: KeySource[] = [];
-  for (const { issuer } of written.issuers) {
-    const own = keys.get(issuer);
-    if (own === undefined) throw new Error('an issuer without keys');
-    sources.push(await startKeySource(own));
-  }
-  const config = configSchema.parse({
+  const parsed = configSchema.parse({
     listen: '127.0.0.1:0',
     admin: '127.0.0.1:0',
     ...written,
-    issuers: written.issuers.map((issuer, i) => ({ ...issuer, jwksUrl: sources[i]?.issuer.jwksUrl })),
+    issuers: written.issuers.map(issuer => ({ jwksUrl: 'https://idp.test/keys', ...issuer })),
     keys: { refreshSeconds: 900, maxAgeSeconds, cooldownSeconds },
   });
+  const sources: KeySource[] = [];
   const rings: KeyRing[] = [];
   const keyRings = new Map<string, IssuerRing>();
-  for (const [i, issuer] of config.issuers.entries()) {
-    const source = sources[i];
-    if (source === undefined) continue;
-    const { ring, used } = await source.ring(issuer, config.keys);
+  const config = { ...parsed, issuers: expandIssuers(parsed.issuers, toAccountGrammar(parsed.account)) };
+  for (const issuer of config.issuers) {
+    const own = keys.get(issuer.issuer);
+    if (own === undefined) throw new Error('an issuer without keys');
+    const source = await startKeySource(own);
+    sources.push(source);
+    const { ring, used } = await source.ring({ ...issuer, jwksUrl: source.issuer.jwksUrl }, config.keys);
     rings.push(ring);
     keyRings.set(issuer.issuer, used);
   }

@@ -52,6 +52,13 @@ export const acceptedChanges: readonly Changes[] = [
   { 'issuers.0.accounts': ['*'] },
   { 'issuers.0.accounts': ['!a', '*', '!p-*'] },
   { 'account.case': 'lower' },
+  { 'issuers.0.issuer': 'https://auth.example.com/realms/{acc}' },
+  { 'issuers.0.issuer': 'https://{acc}.auth.example.com/' },
+  {
+    'issuers.0.issuer': 'https://auth.example.com/realms/{acc}',
+    'issuers.0.jwksUrl': 'https://{acc}.auth.example.com/certs',
+    'issuers.0.accounts': ['acme', 'globex'],
+  },
   { 'issuers.0.clientCertFile': tls.certFile, 'issuers.0.clientKeyFile': tls.keyFile },
   {
     'account.hosts': [':account_id.b.test', 'a.test', 'b.test'],

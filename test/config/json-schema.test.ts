@@ -18,6 +18,7 @@ describe('JSON Schema', () => {
     /^account\.headers.*: must not (?:start with the prefix|be a header that HTTP)/,
     /^account\.query.*: must not be a parameter by which/,
     /^identityHeaders: must not cover/,
+    /\{acc\}|no token may be of two issuers|each has the key set of its own/,
     /must not be set together with jwksFile/,
     /must not (?:accept calls from other machines|overlap with listen)/,
     /^(?:listen|admin): must (?:end in a port|have an IPv4 address|have a socket path|not contain a NUL)/,

@@ -2,6 +2,10 @@
 import { smallestConfig } from '../../lab/config-file.ts';
 import { type Changes, long, socket, tenants, tls } from './changes.ts';
 
+const realms = 'https://a.test/realms/{acc}';
+const ownKeys = { 'issuers.0.issuer': realms, 'issuers.0.jwksUrl': 'https://a.test/{acc}/keys' };
+const second = { ...smallestConfig().issuers[0], accounts: ['x'] };
+
 export const refusedChanges: readonly (readonly [place: string, changes: Changes])[] = [
   ...['', ':9191', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:09191', '127.0.0.1:x'].map(
     listen => ['listen', { listen }] as const,
@@ -106,6 +110,29 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ['issuers[0].accounts', { 'issuers.0.accounts': ['!a', '!b*'] }],
   ['issuers[0].claims.aud', { 'issuers.0.claims.aud': { wordsOf: 'aud' } }],
   ['account.case', { 'account.case': 'upper' }],
+  ...['https://a.test/x{acc}', 'https://{acc}', 'https://{acc}.b.test/{acc}'].map(
+    issuer => ['issuers[0].issuer', { 'issuers.0.issuer': issuer }] as const,
+  ),
+  ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'https://a.test/{acc}' }],
+  ['issuers[0].jwksUrl', { 'issuers.0.issuer': realms, 'issuers.0.jwksUrl': 'https://a.test/?x={acc}' }],
+  ['issuers[0].claims.acc', { 'issuers.0.issuer': realms, 'issuers.0.claims.acc': 'acc' }],
+  [
+    'issuers[0].discoveryUrl',
+    { 'issuers.0.issuer': realms, 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'https://a.test/d' },
+  ],
+  ...[undefined, ['*'], ['acme', '!globex']].map(
+    accounts => ['issuers[0].accounts', { ...ownKeys, 'issuers.0.accounts': accounts }] as const,
+  ),
+  ['issuers[0].accounts', { ...ownKeys, 'issuers.0.accounts': Array.from({ length: 201 }, (_, i) => `a${i}`) }],
+  [
+    'issuers[1].issuer',
+    { 'issuers.0.issuer': realms, 'issuers.1': { ...second, issuer: 'https://a.test/realms/acme' } },
+  ],
+  [
+    'issuers[0].issuer',
+    { 'issuers.0.issuer': 'https://a.test/realms/acme', 'issuers.1': { ...second, issuer: realms } },
+  ],
+  ['issuers[1].issuer', { 'issuers.0.issuer': realms, 'issuers.1': { ...second, issuer: 'https://a.test/{acc}/x' } }],
   ['issuers[0].accounts[1]', { 'issuers.0.accounts': ['a*', 'a*'] }],
   ...['', '!', '!!a', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)].map(
     name => ['issuers[0].accounts[0]', { 'issuers.0.accounts': [name] }] as const,

@@ -51,6 +51,15 @@ const cases: readonly Case[] = [
     'accounts by keysOf with roles by keysOf and having',
     { 'issuers.0.claims': { acc: { keysOf: '/o' }, role: { keysOf: '/roles', having: '{acc}' } } },
   ],
+  ...['{tenantid}/v2.0', '{tenant}', 'common/v2.0', 'organizations', 'consumers/v2.0', '*'].map(
+    (rest): Case => [
+      `an issuer with ${rest}`,
+      { 'issuers.0.issuer': `https://login.test/${rest}` },
+      /^issuers\[0\]\.issuer: has ".+", which stands for itself: \{acc\} stands for the account/,
+    ],
+  ),
+  ['an issuer of one account', { 'issuers.0.issuer': 'https://login.test/{acc}/v2.0' }],
+  ['an issuer with a word like common', { 'issuers.0.issuer': 'https://login.test/common-tenant' }],
   ['accounts by wordsOf', { 'issuers.0.claims': { acc: { wordsOf: 'tenants' } } }],
   ['accounts of a list with roles of a list', { 'issuers.0.claims': { acc: 'organization', role: '/roles' } }],
   [

@@ -19,6 +19,7 @@ describe('recipes of docs/accounts.md', () => {
     expect(recipes.map(({ title }) => title)).to.deep.equal([
       'One user in many accounts',
       "Partners' issuers",
+      'Issuers of one account each',
       'Subdomains',
       'Support staff',
       'Scopes',

@@ -38,7 +38,7 @@ export function makeConfigurationPage(): string {
     'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles` and each scope in `scopes`; a path with',
     'parameters has the account among them, or its route says `accountInPath: false`; no public route matches a path that a route matches; no account header is under',
     'the prefix of `identityHeaders`; no route matches the path of the metadata document of `protectedResource`, whose host is one of `account.hosts`; no issuer, route',
-    'or list item stands there twice. The JSON Schema does not have these rules, and does not know which header names and prefixes others use, which query parameters',
+    'or list item stands there twice, and no `iss` fits two issuers; `{acc}` stands where [issuers of one account each](accounts.md#issuers-of-one-account-each) may have it. The JSON Schema does not have these rules, and does not know which header names and prefixes others use, which query parameters',
     'override the method, and whether an address or URL can be parsed: `check-config` does.',
     '',
     ...table('At the top', '', schema),

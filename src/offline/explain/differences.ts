@@ -79,7 +79,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
     [`routes: ${formatList(routes.map(({ path }) => path))}`, ...placeSettings(account)].join('; '),
   'the token has no account inside the grammar': known =>
-    ofIssuer(known, ({ claims }) => `acc from ${describeSource(claims.acc)}`),
+    ofIssuer(known, ({ claims }) => claims.acc && `acc from ${describeSource(claims.acc)}`),
   'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
   role: ({ config, missingClaims }) =>
     [`roles: ${formatList([...config.roles.keys()])}`, ...missingClaims.flatMap(pointerHint)].join('; '),
@@ -145,7 +145,7 @@ function pointerHint(name: string): readonly string[] {
   return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
 }
 
-function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string): string | undefined {
+function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string | undefined): string | undefined {
   const issuer = issuerIn(known);
   return issuer && spell(issuer);
 }

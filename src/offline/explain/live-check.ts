@@ -135,7 +135,7 @@ function signedFacts(
     roles: listIn(role),
     scopes: scopes && (listIn(scope) ?? []),
     missingClaims: [claims.uid, claims.app, claims.acc, claims.role]
-      .map(textOf)
+      .flatMap(source => (source === undefined ? [] : textOf(source)))
       .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
   };
 }

@@ -1,5 +1,7 @@
 // Signs the claims of a case with a throw-away key that stands in for the issuer's keys: no secret and no network is needed.
 import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
+import { overlap, someIssuer } from '../../authz/issuer-template.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { findTokenKey } from '../../keys/token-key.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
@@ -20,10 +22,11 @@ interface StandIn {
 const kid = 'stand-in';
 const lifetimeSeconds = 300;
 
-export async function createStandInIssuers({ issuers, token }: Config): Promise<StandInIssuers> {
+export async function createStandInIssuers({ issuers, token, account }: Config): Promise<StandInIssuers> {
   const pairs = new Map<string, ReturnType<typeof generateKeyPair>>();
   const keys = new Map<string, IssuerKeys>();
   const standIns: StandIn[] = [];
+  const grammar = toAccountGrammar(account);
   for (const issuer of issuers) {
     const [alg = 'RS256'] = issuer.algorithms;
     const pair = pairs.get(alg) ?? generateKeyPair(alg, { modulusLength: 2048 });
@@ -38,12 +41,14 @@ export async function createStandInIssuers({ issuers, token }: Config): Promise<
   return {
     keys,
     async sign(claims, now) {
-      const standIn = standIns.find(({ issuer }) => issuer.issuer === claims.iss) ?? standIns[0];
+      const standIn = standIns.find(({ issuer }) => overlap(issuer.issuer, String(claims.iss), grammar)) ?? standIns[0];
       if (standIn === undefined) throw new Error('a configuration without an issuer');
       const { issuer, alg, privateKey } = standIn;
       const iat = Math.floor(now);
       const exp = iat + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
-      const payload = { iss: issuer.issuer, aud: issuer.audiences[0], iat, exp, ...claims };
+      // Where the account stands in the issuer, the case may name it as any other does.
+      const accounts = typeof claims.acc === 'string' ? [claims.acc] : issuer.accounts;
+      const payload = { iss: someIssuer(issuer.issuer, accounts), aud: issuer.audiences[0], iat, exp, ...claims };
       const present = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
       const [typ = ''] = issuer.tokenTypes;
       return new CompactSign(Buffer.from(JSON.stringify(present)))

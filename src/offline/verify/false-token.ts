@@ -1,5 +1,6 @@
 // Makes a token with a false signature: right in all that can be seen without the issuer's private key.
 import { randomBytes } from 'node:crypto';
+import { someIssuer } from '../../authz/issuer-template.ts';
 import type { IssuerConfig } from '../../config/schema.ts';
 
 /** Long enough for RS256, and of random bytes, so no key verifies it. */
@@ -7,7 +8,7 @@ const signatureBytes = 256;
 
 /** `kid` is one of the issuer's current set; `now` is in seconds since the epoch. */
 export function falseToken(
-  { issuer, audiences, algorithms, tokenTypes }: IssuerConfig,
+  { issuer, audiences, algorithms, tokenTypes, accounts }: IssuerConfig,
   kid: string,
   now: number,
 ): string {
@@ -15,6 +16,6 @@ export function falseToken(
   const iat = Math.floor(now);
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const header = encode({ alg: algorithms[0], kid, ...(typ === '' ? {} : { typ }) });
-  const payload = encode({ iss: issuer, aud: audiences[0], iat, exp: iat + 60 });
+  const payload = encode({ iss: someIssuer(issuer, accounts), aud: audiences[0], iat, exp: iat + 60 });
   return `${header}.${payload}.${randomBytes(signatureBytes).toString('base64url')}`;
 }

@@ -1,11 +1,12 @@
 // The token on standard input, as far as the plan needs it. The engine judges it.
-import { compileIssuerAccounts, mayClaim } from '../../authz/issuer-accounts.ts';
+import { compilePermissions } from '../../authz/permission.ts';
 import { toAccountGrammar } from '../../authz/places/places.ts';
-import { isAccount } from '../../authz/principal.ts';
+import { toClaimRules } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { memberOf } from '../../json/strict-json.ts';
-import { compileSource, readSource } from '../../token/claim-source.ts';
 import { parseCompactJws } from '../../token/compact.ts';
+import { parseAccounts } from '../../token/identity-claims.ts';
+import { createIssuerFinder } from '../../token/issuer-finder.ts';
 
 export interface GivenToken {
   /** Value of the Authorization header. */
@@ -18,15 +19,17 @@ export function readGivenToken(authorization: string, config: Config): GivenToke
   return { authorization, accounts: accountsOf(authorization.replace(/^bearer +/i, ''), config) };
 }
 
-function accountsOf(token: string, { issuers, account }: Config): readonly string[] {
+function accountsOf(token: string, { issuers, account, roles }: Config): readonly string[] {
   const jws = parseCompactJws(token);
   if (jws.kind === 'refusal') return [];
-  const issuer = issuers.find(each => each.issuer === memberOf(jws.payload, 'iss'));
-  if (issuer === undefined) return [];
-  const value = readSource(jws.payload, compileSource(issuer.claims.acc, issuer.allowIntegerClaims));
-  if (value === undefined || (typeof value === 'object' && 'problem' in value)) return [];
-  const owned = compileIssuerAccounts(issuer.accounts);
-  const claimed = typeof value === 'string' ? [value] : value;
   const grammar = toAccountGrammar(account);
-  return claimed.filter(each => isAccount(each, grammar) && mayClaim(owned, each));
+  const tables = { roles: compilePermissions(roles), scopes: undefined };
+  const finder = createIssuerFinder(
+    issuers.map(issuer => ({ rules: toClaimRules(issuer, tables, grammar) })),
+    grammar,
+  );
+  const rules = finder.get(String(memberOf(jws.payload, 'iss')))?.rules;
+  const accounts = rules === undefined ? [] : parseAccounts(jws.payload, rules);
+  if (typeof accounts === 'string') return [accounts];
+  return 'kind' in accounts ? [] : [...accounts];
 }

@@ -100,11 +100,14 @@ export const claims: readonly TokenRow[] = [
     const app = random.pick(['web', 'mobile/2', 'WEB', 'web/', 'we', '*']);
     setClaim(draft.payload, issuer.claims.app, JSON.stringify(app));
   }),
-  row(6, 'another issuer', (draft, { random, issuer, setup }) => {
-    const others = setup.settings.issuers.map(each => each.issuer);
+  row(6, 'another issuer', (draft, { random, issuer, setup, acc }) => {
+    const others = setup.settings.issuers.map(each => each.issuer.replace('{acc}', random.pick(accounts)));
+    const iss = issuer.issuer.replace('{acc}', acc);
     const near = [
-      ...[`${issuer.issuer}/`, issuer.issuer.toUpperCase(), ` ${issuer.issuer}`, `${issuer.issuer}\u0000`],
-      ...[[issuer.issuer], { iss: issuer.issuer }, null, 1],
+      ...[`${iss}/`, iss.toUpperCase(), ` ${iss}`, `${iss}\u0000`, [iss], { iss }, null, 1, issuer.issuer],
+      ...['', 'a b', 'a/b', '../acct1', 'a%62', `${acc}/../acct2`, 'ü', `${acc}.`, `.${acc}`, acc.toUpperCase()].map(
+        name => issuer.issuer.replace('{acc}', name),
+      ),
     ];
     set(draft.payload, 'iss', random.pick([...others, ...others, ...near]));
   }),

@@ -1,6 +1,7 @@
 // Generated configurations with issuers, their keys and the state of each key set.
 import type { IssuerKeys, KeysState, PublishedKey } from '../oracle/issuer-keys.ts';
 import { type Settings, settingsOf, type WrittenConfiguration, type WrittenIssuer } from '../oracle/settings.ts';
+import { accounts } from './identities.ts';
 import { type KeyPair, keyPairs, publishedKey } from './key-pairs.ts';
 import type { Random } from './random.ts';
 import { createRevocations } from './revocations.ts';
@@ -17,7 +18,7 @@ export interface Setup {
   readonly written: WrittenConfiguration;
   readonly settings: Settings;
   readonly keys: ReadonlyMap<string, IssuerKeys>;
-  /** By issuer: keys whose signatures are valid, and published keys whose signatures are not. */
+  /** By issuer, one with key sets of its own by `iss`: keys whose signatures are valid, and published keys whose signatures are not. */
   readonly signers: ReadonlyMap<string, { readonly good: readonly Signer[]; readonly bad: readonly Signer[] }>;
 }
 
@@ -44,7 +45,7 @@ export function createSetup(random: Random, index: number): Setup {
       ? {
           revoked: createRevocations(
             random,
-            issuers.map(({ issuer }) => issuer),
+            issuers.map(({ issuer }) => issuer.replace('{acc}', random.pick(accounts))),
           ),
         }
       : {}),
@@ -53,11 +54,13 @@ export function createSetup(random: Random, index: number): Setup {
   const settings = settingsOf(written);
   const keys = new Map<string, IssuerKeys>();
   const signers = new Map<string, { good: Signer[]; bad: Signer[] }>();
-  for (const [i, { issuer, algorithms }] of settings.issuers.entries()) {
-    const state = states[(index + 5 * i) % states.length] ?? 'usable';
-    const { published, ...own } = createKeys(random, algorithms, state);
-    keys.set(issuer, { state, published });
-    signers.set(issuer, own);
+  for (const { issuer, algorithms, accounts, hasOwnKeySets } of settings.issuers) {
+    for (const name of hasOwnKeySets ? accounts.map(account => issuer.replace('{acc}', account)) : [issuer]) {
+      const state = states[(index + 5 * keys.size) % states.length] ?? 'usable';
+      const { published, ...own } = createKeys(random, algorithms, state);
+      keys.set(name, { state, published });
+      signers.set(name, own);
+    }
   }
   return { written, settings, keys, signers };
 }
@@ -73,6 +76,9 @@ const issuerSets: readonly (readonly string[])[] = [
   ['https://idp.test'],
   ['https://idp.test', 'https://idp.test/'],
   ['https://idp.test', 'https://IDP.test', 'https://other.test/realms/one'],
+  ['https://idp.test/realms/{acc}'],
+  ['https://idp.test/realms/{acc}', 'https://idp.test/realms', 'https://idp.test/realms/acct1/x'],
+  ['https://{acc}.idp.test', 'https://idp.test/{acc}/v2.0', 'https://idp.test'],
 ];
 
 type WrittenRoute = WrittenConfiguration['routes'][number];
@@ -171,9 +177,16 @@ const accountPlaces: readonly { readonly headers?: readonly string[]; readonly q
 
 const appLists: readonly (readonly string[])[] = [['*'], ['web'], ['web', 'mobile/2']];
 
-function createIssuer(random: Random, issuer: string, claims: WrittenIssuer['claims']): WrittenIssuer {
+function createIssuer(random: Random, issuer: string, claimNames: WrittenIssuer['claims']): WrittenIssuer {
+  const isOfOneAccount = issuer.includes('{acc}');
+  const { acc, ...others } = claimNames ?? {};
+  const claims = isOfOneAccount || acc === undefined ? others : { ...others, acc };
   return {
     issuer,
+    ...(random.chance(0.4) ? { accounts: random.pick(issuerAccounts) } : {}),
+    ...(isOfOneAccount && random.chance(0.5)
+      ? { jwksUrl: 'https://idp.test/{acc}/keys', accounts: random.some(accounts.slice(0, 12), 2).slice(0, 4) }
+      : {}),
     audiences: random.pick([['https://api.test/subscriptions'], ['api'], ['api', 'https://api.test/subscriptions']]),
     ...(random.chance(0.5)
       ? {
@@ -198,7 +211,6 @@ function createIssuer(random: Random, issuer: string, claims: WrittenIssuer['cla
           },
         }
       : {}),
-    ...(random.chance(0.4) ? { accounts: random.pick(issuerAccounts) } : {}),
     ...(random.chance(0.3) ? { allowIntegerClaims: true } : {}),
   };
 }

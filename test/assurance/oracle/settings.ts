@@ -18,6 +18,8 @@ export interface WrittenClaims {
 }
 
 export interface WrittenIssuer {
+  /** Only `{acc}` in it matters here. */
+  readonly jwksUrl?: string;
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly algorithms?: readonly string[];
@@ -68,6 +70,8 @@ export interface IssuerSettings {
   readonly tokenTypes: readonly string[];
   readonly claims: WrittenClaims & Required<Omit<WrittenClaims, 'actor'>>;
   readonly accounts: readonly string[];
+  /** Each name of `accounts` has a key set. */
+  readonly hasOwnKeySets: boolean;
   readonly allowIntegerClaims: boolean;
 }
 
@@ -113,6 +117,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
         ...(each.claims?.actor === undefined ? {} : { actor: each.claims.actor }),
       },
       accounts: each.accounts ?? ['*'],
+      hasOwnKeySets: each.jwksUrl?.includes('{acc}') ?? false,
       allowIntegerClaims: each.allowIntegerClaims ?? false,
     })),
     clockToleranceSeconds: written.token?.clockToleranceSeconds ?? 30,

@@ -89,8 +89,9 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   if (kid !== undefined && (typeof kid !== 'string' || kid === '')) return invalid;
 
   // The issuer is configured; only its own algorithms, token types and keys count.
-  const issuer = settings.issuers.find(each => each.issuer === payload.get('iss'));
-  const issuerKeys = issuer === undefined ? undefined : keys.get(issuer.issuer);
+  const iss = payload.get('iss');
+  const { issuer, account } = typeof iss === 'string' ? issuerOf(iss, settings) : {};
+  const issuerKeys = issuer === undefined ? undefined : keys.get(issuer.hasOwnKeySets ? String(iss) : issuer.issuer);
   if (issuer === undefined || issuerKeys === undefined) return invalid;
   if (!issuer.algorithms.includes(alg) || !isTypeAccepted(header.get('typ'), issuer.tokenTypes)) return invalid;
 
@@ -113,7 +114,7 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
 
   // Audience and claims.
   if (!isForUs(claimIn(payload, issuer.claims.aud, undefined), issuer.audiences)) return invalid;
-  const claims = claimsOf(payload, issuer, settings);
+  const claims = claimsOf(payload, { ...issuer, issuer: String(iss) }, account, settings);
   return claims === undefined ? invalid : { kind: 'signed', claims, payload };
 }
 
@@ -176,7 +177,30 @@ function isBoundTo(cnf: Json | undefined, certificate: string): boolean {
   return cnf.get('x5t#S256') === createHash('sha256').update(body, 'base64').digest('base64url');
 }
 
-function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Settings): Claims | undefined {
+/** "It stands for an account in the grammar of accounts (as a label: that of hosts), and the token's account is the one that stands there." */
+function issuerOf(iss: string, settings: Settings): { readonly issuer?: IssuerSettings; readonly account?: string } {
+  for (const issuer of settings.issuers) {
+    const [before = '', after] = issuer.issuer.split('{acc}');
+    if (after === undefined) {
+      if (issuer.issuer === iss) return { issuer };
+      continue;
+    }
+    const account = iss.slice(before.length, iss.length - after.length);
+    if (`${before}${account}${after}` !== iss || !isAccountName(account, settings)) continue;
+    if (before.endsWith('://') && !/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(account)) continue;
+    // "An `iss` without a key set of its own is token_invalid and never fetched."
+    if (issuer.hasOwnKeySets && !issuer.accounts.includes(account)) continue;
+    return { issuer, account };
+  }
+  return {};
+}
+
+function claimsOf(
+  payload: JsonObject,
+  issuer: IssuerSettings,
+  account: string | undefined,
+  settings: Settings,
+): Claims | undefined {
   const { claims } = issuer;
   const text = (source: string): string | undefined => {
     const found = textOf(claimIn(payload, source, undefined), issuer);
@@ -184,7 +208,7 @@ function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Setting
   };
   const uid = text(claims.uid);
   const app = text(claims.app);
-  const accounts = accountsOf(payload, issuer, settings);
+  const accounts = accountsOf(payload, issuer, account, settings);
   if (uid === undefined || app === undefined || accounts === undefined) return undefined;
   // Optional in the token.
   const hasActor = claims.actor !== undefined && claimIn(payload, claims.actor, undefined) !== undefined;
@@ -217,7 +241,12 @@ function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Setting
 }
 
 // "An array, `keysOf` or `wordsOf` gives several, counted as different names, at most 1,000 before anything is ignored."
-function accountsOf(payload: JsonObject, issuer: IssuerSettings, settings: Settings): readonly string[] | undefined {
+function accountsOf(
+  payload: JsonObject,
+  issuer: IssuerSettings,
+  account: string | undefined,
+  settings: Settings,
+): readonly string[] | undefined {
   const source = issuer.claims.acc;
   const value = claimIn(payload, sourceText(source), undefined);
   // "`!` before it takes those accounts away, wherever it stands."
@@ -226,6 +255,8 @@ function accountsOf(payload: JsonObject, issuer: IssuerSettings, settings: Setti
   const covered = (name: string): boolean =>
     issuer.accounts.some(entry => !entry.startsWith('!') && named(entry, name)) &&
     !issuer.accounts.some(entry => entry.startsWith('!') && named(entry.slice(1), name));
+  // "Such an issuer speaks for that account alone, `accounts` still bounds it."
+  if (account !== undefined) return covered(account) ? [account] : [];
   if (typeof source === 'string' && !Array.isArray(value)) {
     const name = textOf(value, issuer);
     if (name === undefined || !isAccountName(name, settings)) return undefined;

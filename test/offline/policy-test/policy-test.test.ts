@@ -68,6 +68,28 @@ describe('test', () => {
     });
   });
 
+  it('fills in the issuer of the account that a case names, where each account has one', async () => {
+    const request = { path: '/api/subscriptions/accounts/acme' };
+    const [shared, own] = ['https://id.test/keys', 'https://id.test/{acc}/keys'];
+    for (const jwksUrl of [shared, own]) {
+      const accounts = jwksUrl === own ? ['globex', 'acme'] : ['*'];
+      const issuer = { ...smallestConfig().issuers[0], issuer: 'https://id.test/{acc}', jwksUrl, accounts };
+      const config = configWith({
+        'issuers.0': issuer,
+        routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
+      });
+      const of = { uid: 'olga', app: 'web', role: 'owner' };
+      const cases = [
+        { claims: { ...of, iss: 'https://id.test/acme' }, request },
+        { claims: { ...of, iss: 'https://id.test/globex' }, request },
+        { claims: { ...of, iss: 'https://id.test/a/b' }, request },
+      ];
+      expect(await decisionsOf(cases, config)).to.deep.equal(['allowed', 'account_mismatch', 'token_invalid']);
+    }
+    const config = configWith({ 'issuers.0.issuer': 'https://id.test/{acc}' });
+    expect(await decisionsOf([{ claims: owner }], config)).to.deep.equal(['allowed']);
+  });
+
   it('needs no file that the configuration names with --without-files', async () => {
     const config = configWith({
       tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
