@@ -145,7 +145,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     'compressor_library request_direction_config response_direction_config choose_first content_length content_type disable_on_etag_header remove_accept_encoding_header runtime_enabled',
   'filters.http.fault.v3.HTTPFault': 'delay abort max_active_faults',
   'filters.http.local_ratelimit.v3.LocalRateLimit':
-    'stat_prefix token_bucket status filter_enabled filter_enforced descriptors stage local_rate_limit_per_downstream_connection enable_x_ratelimit_headers',
+    'stat_prefix token_bucket status filter_enabled filter_enforced descriptors stage local_rate_limit_per_downstream_connection enable_x_ratelimit_headers max_dynamic_descriptors rate_limits vh_rate_limits always_consume_default_token_bucket rate_limited_as_resource_exhausted',
   'config.route.v3.FilterConfig': 'config:Any is_optional disabled',
   'access_loggers.stream.v3.StdoutAccessLog': 'log_format',
   'access_loggers.stream.v3.StderrAccessLog': 'log_format',
