@@ -240,7 +240,7 @@ describe('tracing', () => {
           bootstrap.addIn(['static_resources', 'clusters'], parse(cluster));
           // Envoy buffers spans and, as shipped, sends them when there are five, or every five seconds.
           const layer = { name: 'test', static_layer: { 'tracing.opentelemetry.min_flush_spans': 1 } };
-          bootstrap.setIn(['layered_runtime'], { layers: [layer] });
+          bootstrap.addIn(['layered_runtime', 'layers'], layer);
         },
       });
     };

@@ -28,7 +28,6 @@ const page = allPages().find(({ path }) => path === 'docs/verify.md')?.text;
 async function verifyGateway(file: string, port: number, token: string): Promise<Verification> {
   const url = `http://127.0.0.1:${port}`;
   const { code, stdout, stderr } = await runCommand('verify', [url, '--config', file], { input: token });
-  if (process.env.SHOW_VERIFY !== undefined) process.stdout.write(`${stdout}${stderr}exit ${code}\n\n`);
   expect(stderr).to.equal('');
   for (const [, meaning = ''] of stdout.matchAll(/^\d+ of \d+: (.+)$/gm))
     expect(page).to.contain(`| ${meaning.replaceAll(file, 'config.yaml')} |`);
@@ -198,7 +197,7 @@ describe('verify and a gateway with public paths and hosts', () => {
       /^ok +GET \/hooks, public path +404 route_unknown +404, not from account-authz$/m,
       /^ok +GET \/api\/subscriptions, no token, host api\.test:\d+ +401 token_missing +401 token_missing$/m,
       /^ok +GET \/api\/subscriptions, no token, host account-authz-verify\.api\.test:\d+ +401 token_missing +401 token_missing$/m,
-      /^ok +GET \/api\/subscriptions, another account in the host \(account-authz-verify\.api\.test\) +403 account_mismatch +403 account_mismatch$/m,
+      /^ok +GET \/api\/subscriptions, another account in the host :account_id\.api\.test +403 account_mismatch +403 account_mismatch$/m,
     ])
       expect(text).to.match(row);
     expect(lab.upstream.requests.map(({ path }) => path)).to.deep.equal([
@@ -239,7 +238,7 @@ describe('verify and a gateway with public paths and hosts', () => {
     const { code, text } = await verify({}, bootstrap => replaceHeader(bootstrap, ':authority', '"api.test"'));
     expect(code).to.equal(3);
     expect(text).to.match(
-      /^DIFF +GET \/api\/subscriptions, another account in the host \(account-authz-verify\.api\.test\) +403 account_mismatch +200, not from account-authz$/m,
+      /^DIFF +GET \/api\/subscriptions, another account in the host :account_id\.api\.test +403 account_mismatch +200, not from account-authz$/m,
     );
     expect(text).to.match(
       /^2 of \d+: the API answered: account-authz does not see the host that the client asked for$/m,

@@ -65,9 +65,9 @@ const cases: readonly Case[] = [
     },
     status: 0,
   },
-  { name: 'a host of many labels', host: `${'a.'.repeat(60_000)}api.test`, status: 5 },
-  { name: 'a host of digits after a colon', host: `acct1.api.test:${'1'.repeat(60_000)}`, status: 5 },
-  { name: 'a host of colons', host: `${':1'.repeat(60_000)}x`, status: 5 },
+  { name: 'a host of many labels', host: `${'a.'.repeat(60_000)}api.test`, status: 3 },
+  { name: 'a host of digits after a colon', host: `acct1.api.test:${'1'.repeat(60_000)}`, status: 3 },
+  { name: 'a host of colons', host: `${':1'.repeat(60_000)}x`, status: 3 },
   { name: 'a host of one long label', host: `${'a-'.repeat(60_000)}.api.test`, status: 3 },
   { name: 'a host of letters that grow in lower case', host: `${'\u0130'.repeat(30_000)}.api.test`, status: 3 },
 ];

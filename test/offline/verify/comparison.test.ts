@@ -103,7 +103,7 @@ const rows: readonly Row[] = [
     status: 401,
     reason: 'token_missing',
     meaning: 'asked for another path than the client sent',
-    look: 'AccountAuthzReloadFailed',
+    look: '#accountauthzreloadfailed',
   },
   {
     expected: mismatch,
