@@ -13,7 +13,7 @@ const all = ['GET', 'HEAD', 'DELETE'];
 const reading = ['GET', 'HEAD'];
 const policy = {
   routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }, { path: '/api/subscriptions/*' }],
-  roles: { owner: all, member: reading, 'orders:read': reading },
+  roles: { owner: all, member: reading, 'orders:read': reading, reporter: reading, 'orders!t123.Read': reading },
 };
 
 async function decide(

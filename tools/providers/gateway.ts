@@ -1,10 +1,11 @@
-// The request path for a provider's tokens: a real Envoy with the shipped envoy.yaml, and the built product with the configuration of a page.
+// The request path for a provider's tokens: a real Envoy and the built product, both with the configuration of a page.
 import { parse } from 'yaml';
-import { startEnvoy } from '../../lab/envoy.ts';
+import { startRenderedEnvoy } from '../../lab/envoy.ts';
 import { headings } from '../../lab/provider-page.ts';
-import { type HttpAnswer, headerValues } from '../../lab/raw-http.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
+import { until } from '../../lab/until.ts';
 import { decodeToken } from './oauth.ts';
 import { replaceAll } from './page.ts';
 import type { Provider, Request } from './provider.ts';
@@ -24,6 +25,8 @@ export interface Gateway {
   /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
    * detail of the log `401 token_invalid: aud names none of audiences`. */
   ask(token: string, request?: Request): Promise<string>;
+  /** Puts the configuration under another heading into effect. */
+  configure(heading: string): Promise<void>;
   /** The provider's keys that the service has. */
   keySet(): Promise<KeySet>;
   stop(): Promise<void>;
@@ -37,32 +40,30 @@ interface Body extends Pick<HttpAnswer, 'headers'> {
 
 /** With the configuration under the heading of the page. */
 export async function startGateway(provider: Provider, heading: string = headings.configuration): Promise<Gateway> {
-  const [text = ''] = provider.page.blocks(heading, 'yaml');
+  const configurationOf = (section: string) => {
+    const [text = ''] = provider.page.blocks(section, 'yaml');
+    const settings = parse(replaceAll(text, provider.addresses));
+    const account = { ...settings.account, headers: ['x-account-id'], query: ['account_id'] };
+    return { ...settings, listen: '127.0.0.1:0', admin: '127.0.0.1:0', keys: keyTimes, account };
+  };
   const upstream = await startRecordingUpstream();
-  const service = await startServiceProcess({
-    ...parse(replaceAll(text, provider.addresses)),
-    listen: '127.0.0.1:0',
-    admin: '127.0.0.1:0',
-    keys: keyTimes,
-    account: { headers: ['x-account-id'], query: ['account_id'] },
-  });
-  const envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+  const configuration = configurationOf(heading);
+  const service = await startServiceProcess(configuration);
+  const envoy = await startRenderedEnvoy({ ...configuration, listen: service.address }, { upstream: upstream.port });
   return {
-    async ask(token, { method = 'GET', path, headers } = { path: '/api/subscriptions/accounts/acme' }) {
-      const url = `http://127.0.0.1:${envoy.port}${path}`;
-      const send = () => fetch(url, { method, headers: { ...headers, authorization: `Bearer ${token}` } });
+    async ask(token, request = { path: '/api/subscriptions/accounts/acme' }) {
+      const { method = 'GET', host = 'api.test', path, headers } = request;
+      const sent = Object.entries({ ...headers, authorization: `Bearer ${token}` }).map(line => line.join(': '));
+      const bytes = requestBytes(method, path, sent).replace('Host: api.test', `Host: ${host}`);
+      const send = () => exchange(envoy.port, bytes);
       const end = performance.now() + busyMs;
       let answer = await send();
-      let text = await answer.text();
       // Envoy's own 503: account-authz did not answer its check in time, because the machine is busy.
-      while (answer.status === 503 && text === '' && performance.now() < end) {
-        answer = await send();
-        text = await answer.text();
-      }
-      if (text === '') return `${answer.status} without a body`;
-      const body = JSON.parse(text) as Body;
+      while (answer.status === 503 && answer.body === '' && performance.now() < end) answer = await send();
+      if (answer.body === '') return `${answer.status} without a body`;
+      const body = JSON.parse(answer.body) as Body;
       if (answer.status !== 200) {
-        const retry = answer.headers.has('retry-after') ? ', Retry-After' : '';
+        const retry = headerValues(answer, 'retry-after').length > 0 ? ', Retry-After' : '';
         const { detail } = await service.logLine(body.request_id ?? '');
         const [rule] = String(detail).split(': ');
         return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${rule}` : retry}`;
@@ -72,6 +73,12 @@ export async function startGateway(provider: Provider, heading: string = heading
       );
       const subject = uid === decodeToken(token).claims.sub ? '' : ', uid is not sub';
       return `200 ${role} of ${acc}, app ${app}${subject}`;
+    },
+    async configure(section) {
+      const reloads = () => service.log().filter(({ msg }) => msg === 'configuration reloaded').length;
+      const before = reloads();
+      await service.configure(configurationOf(section));
+      await until(() => reloads() > before);
     },
     async keySet() {
       const ready = await (await fetch(`http://127.0.0.1:${service.adminPort}/readyz`)).json();

@@ -34,7 +34,12 @@ export async function createKeycloak(): Promise<Provider> {
     all: (await logIn('alice', 'web', 'openid organization:*')).access_token,
     one: (await logIn('alice', 'web', 'openid organization:acme')).access_token,
   });
-  const serve = (id: string): Promise<Tokens> => clientCredentials(endpoints, { id, secret: `${id}-secret` });
+  const ofRealm = async (realm: string): Promise<string> => {
+    const token = `${url}/realms/${realm}/protocol/openid-connect/token`;
+    return (await clientCredentials({ ...endpoints, token }, { id: 'billing', secret: 'billing-secret' })).access_token;
+  };
+  const serve = (id: string, parameters: Readonly<Record<string, string>> = {}): Promise<Tokens> =>
+    clientCredentials(endpoints, { id, secret: `${id}-secret` }, parameters);
 
   return createProvider({
     id: 'keycloak',
@@ -84,6 +89,12 @@ export async function createKeycloak(): Promise<Provider> {
             { name: 'organization:acme, none named', token: one, ...noAccount, expected: '200 owner of acme, app web' },
             { name: 'organization:acme, the other one', token: one, ...globex, expected: '403 account_mismatch' },
             { name: 'scope not requested', token: (await logIn('alice')).access_token, expected: refusals.account },
+            {
+              grant: 'client credentials',
+              name: 'a machine that joined',
+              token: (await serve('billing', { scope: 'organization:acme' })).access_token,
+              expected: '200 owner of acme, app billing',
+            },
           ].map(each => ({ grant: 'authorization code', ...each }));
         },
       },
@@ -99,9 +110,41 @@ export async function createKeycloak(): Promise<Provider> {
           ].map(each => ({ grant: 'authorization code', ...each }));
         },
       },
+      {
+        heading: 'A realm for each account',
+        async cases() {
+          const token = await ofRealm('acme');
+          const own = '200 owner of acme, app billing';
+          const none = { token, path: '/api/subscriptions' };
+          const other = { token, expected: '403 account_mismatch' };
+          return [
+            { name: 'its account in the path', token, expected: own },
+            { name: 'in the host', ...none, host: 'acme.api.example.com', expected: own },
+            { name: 'none named', ...none, expected: own },
+            { name: 'another one in the path', ...other, ...globex },
+            { name: 'in a header', ...none, ...other, headers: { 'x-account-id': 'globex' } },
+            { name: 'in the query', ...other, path: '/api/subscriptions?account_id=globex' },
+            { name: 'in the host', ...none, ...other, host: 'globex.api.example.com' },
+            {
+              name: 'of the other realm',
+              ...{ token: await ofRealm('globex'), ...globex, expected: '200 owner of globex, app billing' },
+            },
+          ].map(each => ({ grant: 'client credentials', host: 'api.example.com', ...each }));
+        },
+        later: {
+          heading: 'Add a realm',
+          async cases() {
+            const token = await ofRealm('initech');
+            return [
+              { name: 'its account', token, ...initech, expected: '200 owner of initech, app billing' },
+              { name: 'another one', token, ...globex, expected: '403 account_mismatch' },
+            ].map(each => ({ grant: 'client credentials', host: 'api.example.com', ...each }));
+          },
+        },
+      },
     ],
     userTokens: logIn,
-    serviceTokens: serve,
+    serviceTokens: id => serve(id),
     async cases() {
       const alice = await logIn('alice');
       return [

@@ -6,6 +6,7 @@ import { type ServerCommand, type ServerProcess, startServer } from './server-pr
 
 export interface Request {
   readonly method?: string;
+  readonly host?: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -16,6 +17,7 @@ export interface Case {
   readonly name: string;
   readonly token: string | undefined;
   readonly method?: string;
+  readonly host?: string;
   /** That of account acme unless it is given. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -25,6 +27,8 @@ export interface Case {
 /** Another configuration, under a heading of the page that may have commands of its own. */
 export interface Variant {
   readonly heading: string;
+  /** A section of it whose commands run, and change the configuration, while the service does. */
+  readonly later?: { readonly heading: string; readonly cases: () => Promise<readonly Case[]> };
   cases(): Promise<readonly Case[]>;
 }
 
@@ -92,7 +96,7 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
     async setUp() {
       await parts.prepare?.();
       await start();
-      const variants = parts.variants.map(({ heading }) => heading);
+      const variants = parts.variants.flatMap(({ heading, later }) => [heading, ...(later ? [later.heading] : [])]);
       const setUp = page.sections.slice(0, page.sections.indexOf(headings.publish));
       for (const heading of setUp.filter(each => !variants.includes(each))) await shell.run(heading);
       await shell.runScript('the clients and users of the trial', parts.trialClients);

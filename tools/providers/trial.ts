@@ -34,11 +34,16 @@ export async function tryProvider(
 ): Promise<void> {
   await provider.setUp();
   await shapes(provider, add, captures);
-  for (const { heading, cases } of provider.variants) {
+  for (const { heading, cases, later } of provider.variants) {
     if (provider.page.sections.includes(heading)) await provider.runSection(heading);
     const gateway = await startGateway(provider, heading);
     try {
-      await askCases(gateway, await cases(), result => add({ ...result, name: `${heading}: ${result.name}` }));
+      const addTo = (section: string) => (result: Result) => add({ ...result, name: `${section}: ${result.name}` });
+      await askCases(gateway, await cases(), addTo(heading));
+      if (later === undefined) continue;
+      await provider.runSection(later.heading);
+      await gateway.configure(later.heading);
+      await askCases(gateway, await later.cases(), addTo(later.heading));
     } finally {
       await gateway.stop();
     }
