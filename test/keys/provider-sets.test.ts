@@ -153,7 +153,10 @@ describe('key set of a provider', () => {
     const x = Buffer.from(pair.jwk.x ?? '', 'base64url')
       .subarray(1)
       .toString('base64url');
-    await verifies(set({ ...pair.jwk, x, kid: 'ec', use: 'sig', alg: 'ES256' }), pair, 'ES256', { kid: 'ec' });
+    const published = { ...pair.jwk, kid: 'ec', use: 'sig', alg: 'ES256' };
+    await verifies(set({ ...published, x }), pair, 'ES256', { kid: 'ec' });
+    // Filled up, it is the same key as after the upgrade.
+    expect((await parsedOf(set({ ...published, x }, published))).keys.size).to.equal(1);
   });
 
   for (const [provider, body, named] of notUsable) {
