@@ -254,8 +254,8 @@ export const checks = {
   role: {
     token_invalid: { 'role {}, for the addressed account': sourceForms },
     role_forbidden: {
-      'the role is not one of roles': 'role of the token must be one of roles',
-      'the role may not use this method': 'roles must list this method for the role',
+      'the role is not one of roles': 'role of the token must be one of roles, by its key or by its names',
+      'the role may not use this method': 'roles must grant this method on this path to the role',
       'the route is narrowed to other roles':
         'every route that matches the path must list the role in its roles, or have no roles',
     },
@@ -264,7 +264,7 @@ export const checks = {
     token_invalid: { 'scope {}, for the addressed account': sourceForms },
     scope_forbidden: {
       'the token has none of scopes': 'scope of the token must have one of scopes',
-      'no scope of the token may use this method': 'scopes must list this method for a scope of the token',
+      'no scope of the token may use this method': 'scopes must grant this method on this path to a scope of the token',
       'the route is narrowed to other scopes':
         'every route that matches the path must list the scope in its scopes, or have no scopes',
     },

@@ -1,41 +1,92 @@
-// Permission tables: the names that a token may have, the methods that each may use, and their order. The roles are one such table, the
-// scopes another; both are the same on all protected routes, and a route narrows them.
+// Permission tables: what each name that a token may have grants. The roles are one such table, the scopes another; both are the same on
+// all protected routes, and a route narrows them.
 import type { RouteMatch } from './route.ts';
 
-/** As the configuration has it: the methods by name, in its order. */
-export type PermissionTable = ReadonlyMap<string, readonly string[]>;
+/** A name of a table as the configuration has it: its grants, with `names` also what tokens call it. */
+export type PermissionEntry =
+  | readonly string[]
+  | { readonly methods: readonly string[]; readonly names: readonly string[] };
+
+/** By name, in the order of the configuration. */
+export type PermissionTable = ReadonlyMap<string, PermissionEntry>;
 
 /** What `*` stands for. */
 export const everyMethod: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** A method, or `*`, and the template of the paths where it is granted; undefined: everywhere. */
+export interface Grant {
+  readonly method: string;
+  readonly template: string | undefined;
+}
+
+export function parseGrant(text: string): Grant {
+  const space = text.indexOf(' ');
+  return space === -1
+    ? { method: text, template: undefined }
+    : { method: text.slice(0, space), template: text.slice(space + 1) };
+}
+
+/** As they are written. */
+export function grantsOf(entry: PermissionEntry): readonly string[] {
+  return 'methods' in entry ? entry.methods : entry;
+}
+
+/** What tokens call the name. */
+export function claimedNamesOf(name: string, entry: PermissionEntry): readonly string[] {
+  return 'names' in entry ? entry.names : [name];
+}
+
+/** Every template of a grant once. */
+export function grantTemplates(...tables: readonly (PermissionTable | undefined)[]): readonly string[] {
+  const grants = tables.flatMap(table => [...(table?.values() ?? [])].flatMap(grantsOf));
+  return [...new Set(grants.flatMap(text => parseGrant(text).template ?? []))];
+}
+
+/** The methods that the grant is for. */
+export function methodsOf({ method }: Grant): readonly string[] {
+  return method === '*' ? everyMethod : [method];
+}
 
 interface Permission {
   readonly name: string;
   /** Its place in the configuration. */
   readonly order: number;
+  /** Those that are granted everywhere. */
   readonly methods: ReadonlySet<string>;
+  /** By template: those that are granted where it matches. Undefined if there are none. */
+  readonly grants: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
-/** By name, in the order of the configuration. A name that is not a key may do nothing. */
-export type Permissions = ReadonlyMap<string, Permission>;
-
-/** Which of the tables, by the name of the setting that narrows it on a route. */
-export type PermissionKind = 'roles' | 'scopes';
+export interface Permissions {
+  /** In the order of the configuration. A name that is not a key may do nothing. */
+  readonly byName: ReadonlyMap<string, Permission>;
+  readonly byClaim: ReadonlyMap<string, Permission>;
+}
 
 /** `*` stands for the seven usual methods; others (TRACE, CONNECT, PROPFIND) must be listed. */
 export function compilePermissions(table: PermissionTable): Permissions {
-  return new Map(
-    Array.from(table, ([name, methods], order) => [
-      name,
-      { name, order, methods: new Set(methods.flatMap(method => (method === '*' ? everyMethod : [method]))) },
-    ]),
-  );
+  const byName = new Map<string, Permission>();
+  const byClaim = new Map<string, Permission>();
+  for (const [name, entry] of table) {
+    const methods = new Set<string>();
+    const grants = new Map<string, Set<string>>();
+    for (const grant of grantsOf(entry).map(parseGrant)) {
+      const granted = grant.template === undefined ? methods : (grants.get(grant.template) ?? new Set());
+      if (grant.template !== undefined) grants.set(grant.template, granted);
+      for (const method of methodsOf(grant)) granted.add(method);
+    }
+    const permission = { name, order: byName.size, methods, grants: grants.size === 0 ? undefined : grants };
+    byName.set(name, permission);
+    for (const claimed of claimedNamesOf(name, entry)) byClaim.set(claimed, permission);
+  }
+  return { byName, byClaim };
 }
 
-/** Those that the table has, once each and in its order. Takes as long as the list, however many the table has. */
-export function namesIn(table: Permissions, claimed: readonly string[]): readonly string[] {
+/** The names of those that a token has, once each and in the order of the table. Takes as long as the list, however many the table has. */
+export function namesIn({ byClaim }: Permissions, claimed: readonly string[]): readonly string[] {
   const known = new Set<Permission>();
   for (const name of claimed) {
-    const permission = table.get(name);
+    const permission = byClaim.get(name);
     if (permission !== undefined) known.add(permission);
   }
   return [...known].sort((one, other) => one.order - other.order).map(({ name }) => name);
@@ -46,6 +97,9 @@ const obstacles = ['unknown', 'method', 'route'] as const;
 
 /** Why a name does not allow a request: the table lacks it, the table denies it the method, or a route is narrowed to others. */
 export type Obstacle = (typeof obstacles)[number];
+
+/** Which of the tables, by the name of the setting that narrows it on a route. */
+export type PermissionKind = 'roles' | 'scopes';
 
 /** The one name that decides; undefined if the table has none of the names. */
 export type PermissionChoice =
@@ -78,7 +132,7 @@ export function permittedNames(
   limit: number,
 ): readonly string[] {
   const names: string[] = [];
-  for (const name of table.keys()) {
+  for (const name of table.byName.keys()) {
     if (names.length === limit) break;
     if (obstacleTo(table, kind, name, method, match) === undefined) names.push(name);
   }
@@ -90,10 +144,12 @@ function obstacleTo(
   kind: PermissionKind,
   name: string,
   method: string,
-  { routes }: RouteMatch,
+  { routes, grants }: RouteMatch,
 ): Obstacle | undefined {
-  const permission = table.get(name);
+  const permission = table.byName.get(name);
   if (permission === undefined) return 'unknown';
-  if (!permission.methods.has(method)) return 'method';
+  const { methods, grants: granted } = permission;
+  const mayUse = methods.has(method) || (granted && grants.some(template => granted.get(template)?.has(method)));
+  if (!mayUse) return 'method';
   return routes.every(({ [kind]: permitted }) => permitted === undefined || permitted.has(name)) ? undefined : 'route';
 }

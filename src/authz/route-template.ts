@@ -62,6 +62,35 @@ export function literalStart({ segments }: RouteTemplate): string {
   return `/${literals.join('/')}`;
 }
 
+type Paths = Pick<RouteTemplate, 'segments' | 'subtree'>;
+
+/** Whether a path can match both. `fold` makes equal literals equal texts. */
+export function overlapsTemplate(one: Paths, other: Paths, fold = (literal: string): string => literal): boolean {
+  const shared = Math.min(one.segments.length, other.segments.length);
+  for (let i = 0; i < shared; i += 1) {
+    const [mine, its] = [one.segments[i], other.segments[i]];
+    if (mine?.kind !== 'literal' || its?.kind !== 'literal') continue;
+    if (fold(mine.value) !== fold(its.value)) return false;
+  }
+  if (one.segments.length > shared) return other.subtree;
+  return other.segments.length === shared || one.subtree;
+}
+
+/** Whether every path that matches the inner template matches the outer one too. */
+export function coversTemplate(outer: Paths, inner: Paths): boolean {
+  const { length } = outer.segments;
+  const hasLength = outer.subtree
+    ? inner.segments.length >= length
+    : !inner.subtree && inner.segments.length === length;
+  return (
+    hasLength &&
+    outer.segments.every((segment, i) => {
+      const own = inner.segments[i];
+      return segment.kind !== 'literal' || (own?.kind === 'literal' && own.value === segment.value);
+    })
+  );
+}
+
 function parseSegment(text: string, accountParameter: string): TemplateSegment | NotationProblem {
   if (text === '') return notationProblem('must not have an empty segment: remove "//", or "/" at the end');
   if (text === '.' || text === '..')

@@ -1,7 +1,7 @@
-// Matches a path against all routes at once, by a tree over the segments of their templates that is built once per configuration. One walk
-// finds the templates that match exactly and those that match loosely: as a server may read the path that ignores case, decodes, trims a
-// segment, or cuts a format from it. At each segment the walk holds the nodes that are reached by the path so far: from each node only its
-// parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost of a match.
+// Matches a path against all routes, and the templates of all grants, by a tree over their segments that is built once per configuration.
+// One walk finds the templates that match exactly, and the routes that match loosely: as a server may read the path that ignores case,
+// decodes, trims a segment, or cuts a format from it. At each segment the walk holds the nodes that are reached by the path so far: from each
+// node only its parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost.
 import { foldCase } from './fold-case.ts';
 import { isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
@@ -23,6 +23,11 @@ interface RouteNode {
   exact: RankedRoute[] | undefined;
   /** Routes whose template ends here with `/*`. */
   subtrees: RankedRoute[] | undefined;
+  /** Templates of grants that end here, and those that end here with `/*`. */
+  exactGrants: string[] | undefined;
+  subtreeGrants: string[] | undefined;
+  /** Whether the template of a route leads here, and not only that of a grant. */
+  isOfRoute: boolean;
 }
 
 interface RankedRoute {
@@ -33,16 +38,20 @@ interface RankedRoute {
   readonly order: number;
 }
 
-/** Throws on an invalid template, which the validation of a configuration reports. */
+/** `grants`: templates of grants. Throws on an invalid template, which the validation of a configuration reports. */
 export function compileRoutes(
   definitions: readonly RouteDefinition[],
   accountParameter = defaultAccountParameter,
+  grants: readonly string[] = [],
 ): RouteTree {
   const root = createNode('');
   for (const [order, { path, roles, scopes, characters }] of definitions.entries()) {
     const template = toRouteTemplate(path, accountParameter);
     let node = root;
-    for (const segment of template.segments) node = childFor(node, segment);
+    for (const segment of template.segments) {
+      node = childFor(node, segment);
+      node.isOfRoute = true;
+    }
     const route = {
       template,
       roles: roles && new Set(roles),
@@ -54,6 +63,13 @@ export function compileRoutes(
     node[ends] ??= [];
     node[ends].push(ranked);
   }
+  for (const text of grants) {
+    const { segments, subtree } = toRouteTemplate(text, accountParameter);
+    const node = segments.reduce(childFor, root);
+    const ends = subtree ? 'subtreeGrants' : 'exactGrants';
+    node[ends] ??= [];
+    node[ends].push(text);
+  }
   return root;
 }
 
@@ -61,14 +77,21 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
   const matching: RankedRoute[] = [];
   const folded: RankedRoute[] = [];
   const cut: RankedRoute[] = [];
+  const grants: string[] = [];
   let reached: Reached = { exact: [root], loose: [] };
   for (const [i, segment] of segments.entries()) {
     if (reached.exact.length === 0 && reached.loose.length === 0) break;
     reached = step(reached, segment, decoded === undefined ? segment.toLowerCase() : foldCase(decoded[i] ?? ''));
-    for (const { subtrees } of reached.exact) if (subtrees !== undefined) matching.push(...subtrees);
+    for (const { subtrees, subtreeGrants } of reached.exact) {
+      if (subtrees !== undefined) matching.push(...subtrees);
+      if (subtreeGrants !== undefined) grants.push(...subtreeGrants);
+    }
     for (const { node, isCut } of reached.loose) (isCut ? cut : folded).push(...(node.subtrees ?? []));
   }
-  for (const { exact } of reached.exact) if (exact !== undefined) matching.push(...exact);
+  for (const { exact, exactGrants } of reached.exact) {
+    if (exact !== undefined) matching.push(...exact);
+    if (exactGrants !== undefined) grants.push(...exactGrants);
+  }
   for (const { node, isCut } of reached.loose) (isCut ? cut : folded).push(...(node.exact ?? []));
 
   // An upstream that reads the path loosely would serve a route whose rules were not applied.
@@ -86,12 +109,14 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
     kind: 'match',
     route: mostSpecific.route.template.text,
     routes: matching.map(({ route }) => route),
+    grants,
     segments,
   };
 }
 
 function createNode(literal: string): RouteNode {
-  return { literal, literals: undefined, parameter: undefined, exact: undefined, subtrees: undefined };
+  const ends = { exact: undefined, subtrees: undefined, exactGrants: undefined, subtreeGrants: undefined };
+  return { literal, literals: undefined, parameter: undefined, ...ends, isOfRoute: false };
 }
 
 /** The branch of the segment, made where there is none. */
@@ -139,7 +164,7 @@ function step({ exact, loose }: Reached, sent: string, folded: string): Reached 
       if (node.literal !== sent) next.loose.push({ node, isCut: isTrimmed });
       else {
         next.exact.push(node);
-        isName = true;
+        isName ||= node.isOfRoute;
       }
     }
   }

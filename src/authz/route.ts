@@ -26,6 +26,8 @@ export interface RouteMatch {
   /** The template with the most segments, for the log. */
   readonly route: string;
   readonly routes: readonly Route[];
+  /** The templates of grants that match too. */
+  readonly grants: readonly string[];
   readonly segments: readonly string[];
 }
 

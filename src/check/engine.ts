@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { admit, authorize, type Policy } from '../authz/authorize.ts';
 import type { Decision } from '../authz/decision.ts';
 import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
-import { compilePermissions } from '../authz/permission.ts';
+import { claimedNamesOf, compilePermissions, grantTemplates } from '../authz/permission.ts';
 import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
 import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
@@ -52,8 +52,8 @@ export interface TokenMemory {
 interface KeptSettings {
   readonly maxTokens: number;
   readonly grammar: AccountGrammar;
-  /** Names alone, in their order: a token's roles and scopes are kept by name. */
-  readonly roles: readonly string[];
+  /** Names alone, in their order, and what tokens call each: a token's roles and scopes are kept by name. */
+  readonly roles: readonly (readonly string[])[];
   readonly scopes: readonly string[] | undefined;
   readonly issuers: readonly unknown[];
 }
@@ -79,7 +79,7 @@ function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): Kep
   return {
     maxTokens: cache.maxTokens,
     grammar: toAccountGrammar(account),
-    roles: [...roles.keys()],
+    roles: Array.from(roles, ([name, entry]) => [name, ...claimedNamesOf(name, entry)]),
     scopes: scopes && [...scopes.keys()],
     issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
       issuer,
@@ -149,7 +149,7 @@ const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, 
 function toPolicy({ routes, roles, scopes, apps, account, token, identityHeaders }: Config): Policy {
   return {
     identityPrefix: identityHeaders,
-    routes: compileRoutes(routes, account.parameter),
+    routes: compileRoutes(routes, account.parameter, grantTemplates(roles, scopes)),
     roles: compilePermissions(roles),
     scopes: scopes && compilePermissions(scopes),
     apps: apps.includes('*') ? undefined : new Set(apps),

@@ -1,5 +1,6 @@
 // `check-config`: prints every problem of a configuration and of the Envoy in front of it, or the effective settings, and warnings.
 import { Document, Scalar, visit } from 'yaml';
+import { permissionGrid } from '../authz/permission-grid.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
@@ -84,7 +85,7 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   }
   io.stdout.write(toYaml(config));
   // Comments, so that the output is a valid configuration.
-  io.stdout.write(formatRemarks('# information: ', file, information));
+  io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
   if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
   return 0;
 }
@@ -107,6 +108,22 @@ function toYaml(config: Config): string {
     .split('\n')
     .map(line => replaceUnprintable(line, toYamlEscape))
     .join('\n');
+}
+
+/** Who may do what: a line for each route and role, and for each route and scope. */
+function toGrid(config: Config): string {
+  const kinds = config.scopes === undefined ? (['roles'] as const) : (['roles', 'scopes'] as const);
+  const lines = kinds.flatMap(kind => {
+    const cellsOf = permissionGrid(config, kind);
+    const rows = config.routes.flatMap(({ path }, i) =>
+      cellsOf(i).map(({ name, grants }) => [path, name, grants.join(', ') || 'nothing'] as const),
+    );
+    const all = [['route', kind.slice(0, -1), 'methods'], ...rows] as const;
+    const width = (column: 0 | 1): number => all.reduce((most, row) => Math.max(most, row[column].length), 0);
+    const [pathWidth, nameWidth] = [width(0), width(1)];
+    return all.map(([path, name, grants]) => `# ${path.padEnd(pathWidth)}  ${name.padEnd(nameWidth)}  ${grants}\n`);
+  });
+  return lines.join('');
 }
 
 // YAML 1.2 section 5.7.

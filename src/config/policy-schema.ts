@@ -11,6 +11,7 @@ import {
   identityField,
   list,
   mapping,
+  notControl,
   patternedText,
   report,
   scopeToken,
@@ -113,13 +114,37 @@ export const account = mapping({
   }),
 }).superRefine(requireHosts, evenIfInvalid);
 
+// route-rules.ts checks the template: what is right depends on account.parameter.
+const grants = list(
+  patternedText(
+    new RegExp(`^(?:[A-Z]{1,32}|\\*)(?: ${pathPattern(`:[A-Za-z_][A-Za-z0-9_]*|${literalPattern}`).slice(1, -1)})?$`),
+    'must be a method in upper case such as GET, or "*"; for some paths alone, then a space and their template: "POST /a/*"',
+  ),
+  { noun: 'grant' },
+);
+
+const called = mapping({
+  methods: grants.meta({ description: 'The grants of the role.' }),
+  names: list(
+    patternedText(new RegExp(`^${notControl}{1,256}$`), 'must be 1 to 256 characters without control characters'),
+    {
+      noun: 'name',
+    },
+  )
+    .superRefine((value: unknown, context) => {
+      if (Array.isArray(value) && value.length > 100) report(context, 'must have at most 100 names');
+    }, evenIfInvalid)
+    .meta({ maxItems: 100, description: 'What tokens call the role. Its key is no name then.' }),
+});
+
 /** What holders of each name may do: roles and scopes alike. */
-function permissions<Name extends z.core.$ZodRecordKey>(name: Name, noun: string) {
-  const methods = list(patternedText(/^(?:[A-Z]{1,32}|\*)$/, 'must be a method in upper case such as GET, or "*"'), {
-    noun: 'method',
-  });
+function permissions<Name extends z.core.$ZodRecordKey, Entry extends z.ZodType>(
+  name: Name,
+  entry: Entry,
+  noun: string,
+) {
   return z
-    .record(name, methods)
+    .record(name, entry)
     .superRefine((value: unknown, context) => {
       if (isJsonObject(value) && Object.keys(value).length === 0) report(context, `must name at least one ${noun}`);
       if (isJsonObject(value) && Object.hasOwn(value, '*'))
@@ -128,14 +153,25 @@ function permissions<Name extends z.core.$ZodRecordKey>(name: Name, noun: string
     .meta({ minProperties: 1, not: { required: ['*'] } });
 }
 
-export const roles = permissions(identityField('a role'), 'role').meta({
-  description:
-    'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts.',
-});
+const grantForm =
+  'A grant is a method, or a method and a template ("POST /api/comments/*"): then only where the template matches the path. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.';
 
-export const scopes = permissions(scopeToken(), 'scope').meta({
-  description:
-    'The methods that each scope may use, the same on all routes, beside what roles allows: a request needs one role and one scope that may use its method. Without scopes, the scopes of a token are not looked at.',
+export const roles = permissions(
+  identityField('a role'),
+  z.union([grants, called], { error: () => 'must be a list of grants, or { methods, names }' }),
+  'role',
+)
+  .superRefine(requireOneRoleOfEachName, evenIfInvalid)
+  .meta({
+    description: `What each role may do, the same on all routes: a list of grants, or { methods, names } with that list and what tokens call the role. ${grantForm} A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts.`,
+    examples: [
+      { admin: ['*'], member: ['GET', 'HEAD', 'POST /api/comments/*'] },
+      { manager: { methods: ['GET', 'POST'], names: ['Site Manager'] } },
+    ],
+  });
+
+export const scopes = permissions(scopeToken(), grants, 'scope').meta({
+  description: `What each scope may do, the same on all routes, beside what roles allows: a request needs one role and one scope that may use its method on its path. ${grantForm} Without scopes, the scopes of a token are not looked at.`,
   examples: [{ billing: ['*'], 'orders:read': ['GET', 'HEAD'] }],
 });
 
@@ -178,4 +214,16 @@ function toParameterFamily(name: string): string {
 
 function lowerCase(item: unknown): unknown {
   return typeof item === 'string' ? item.toLowerCase() : item;
+}
+
+function requireOneRoleOfEachName(roles: unknown, context: z.RefinementCtx): void {
+  const known = new Set<unknown>();
+  for (const [role, entry] of Object.entries(isJsonObject(roles) ? roles : {})) {
+    const names = memberOf(entry, 'names');
+    for (const [i, name] of (Array.isArray(names) ? names : [role]).entries()) {
+      const path = Array.isArray(names) ? [role, 'names', i] : [role];
+      if (known.has(name)) report(context, 'must not be what another role is called by too', path);
+    }
+    for (const name of Array.isArray(names) ? names : [role]) known.add(name);
+  }
 }

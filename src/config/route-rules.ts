@@ -1,7 +1,8 @@
-// Rules over all routes: their paths, what each may narrow, and that no public route and no metadata document hides one.
+// Rules over all routes and templates of grants: their paths, what each may narrow, and that no public route and no metadata document hides one.
 import type * as z from 'zod';
 import { foldCase } from '../authz/fold-case.ts';
-import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import { parseGrant } from '../authz/permission.ts';
+import { overlapsTemplate, parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
 import { accountParameterOf } from './cross-field-rules.ts';
@@ -26,6 +27,7 @@ export function requireSoundRoutes(config: unknown, context: z.RefinementCtx): v
     report(context, problem, ['routes', i, 'path']);
     if (template.kind === 'template') templates.push(template);
   }
+  for (const kind of ['roles', 'scopes'] as const) requireSoundGrants(config, kind, parameter, context);
   const publicTemplates = requirePublicApart(config, templates, context);
   requireMetadataApart(config, [...templates, ...publicTemplates], context);
 }
@@ -45,6 +47,23 @@ function requireKnown(
     if (known === undefined && kind === 'roles') continue;
     const message = `must be a ${noun} that ${kind} defines: add it to ${kind}, or remove it here`;
     report(context, message, ['routes', i, kind, j]);
+  }
+}
+
+function requireSoundGrants(
+  config: unknown,
+  kind: 'roles' | 'scopes',
+  parameter: string,
+  context: z.RefinementCtx,
+): void {
+  const table = memberOf(config, kind);
+  for (const [name, entry] of Object.entries(isJsonObject(table) ? table : {})) {
+    const path = isJsonObject(entry) ? [kind, name, 'methods'] : [kind, name];
+    for (const [i, grant] of itemsOf(isJsonObject(entry) ? memberOf(entry, 'methods') : entry).entries()) {
+      const { template } = typeof grant === 'string' ? parseGrant(grant) : { template: undefined };
+      const parsed = template === undefined ? undefined : parseRouteTemplate(template, parameter);
+      if (parsed?.kind === 'problem') report(context, `has a template that ${parsed.problem}`, [...path, i]);
+    }
   }
 }
 
@@ -77,7 +96,7 @@ function requirePublicApart(
     const path = memberOf(each, 'path');
     const open = typeof path === 'string' ? parseRouteTemplate(path) : undefined;
     if (open?.kind !== 'template') return [];
-    if (templates.some(template => overlaps(open, template))) {
+    if (templates.some(template => overlapsTemplate(open, template, foldCase))) {
       report(context, 'must not match a path that one of routes matches, case ignored', ['public', i, 'path']);
     }
     return [open];
@@ -91,25 +110,11 @@ function requireMetadataApart(config: unknown, templates: readonly RouteTemplate
   const path = percentDecoded(resourceMetadataPath(resource));
   const segments = path.split('/').filter(segment => segment !== '');
   const document = { segments: segments.map(value => ({ kind: 'literal', value }) as const), subtree: false };
-  if (!templates.some(template => overlaps(document, template))) return;
+  if (!templates.some(template => overlapsTemplate(document, template, foldCase))) return;
   const message = 'must have a metadata document whose path no route and no public route matches';
   report(context, message, ['protectedResource', 'resource']);
 }
 
 function percentDecoded(text: string): string {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, escapes => Buffer.from(escapes.replaceAll('%', ''), 'hex').toString());
-}
-
-type Covered = Pick<RouteTemplate, 'segments' | 'subtree'>;
-
-/** Whether a path can match both, case ignored. */
-function overlaps(one: Covered, other: Covered): boolean {
-  const shared = Math.min(one.segments.length, other.segments.length);
-  for (let i = 0; i < shared; i += 1) {
-    const [mine, its] = [one.segments[i], other.segments[i]];
-    if (mine?.kind !== 'literal' || its?.kind !== 'literal') continue;
-    if (foldCase(mine.value) !== foldCase(its.value)) return false;
-  }
-  if (one.segments.length > shared) return other.subtree;
-  return other.segments.length === shared || one.subtree;
 }

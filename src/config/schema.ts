@@ -2,7 +2,7 @@
 // Every rule runs even if others fail, so that all problems are reported at once.
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import type { PermissionTable } from '../authz/permission.ts';
+import type { PermissionEntry, PermissionTable } from '../authz/permission.ts';
 import { upstreamFields } from '../authz/principal.ts';
 import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { memberOf } from '../json/strict-json.ts';
@@ -156,8 +156,8 @@ export const configSchema = mapping({
   }));
 
 // An object has names that are whole numbers first; load.ts puts the names into the order of the file.
-function toTable(methodsByName: Readonly<Record<string, readonly string[]>>): PermissionTable {
-  return new Map(Object.entries(methodsByName));
+function toTable(entries: Readonly<Record<string, PermissionEntry>>): PermissionTable {
+  return new Map(Object.entries(entries));
 }
 
 type DeepReadonly<T> = T extends PermissionTable

@@ -1,8 +1,16 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
 import { issuerPlaceholder, overlap } from '../authz/issuer-template.ts';
+import { grantsOf, parseGrant } from '../authz/permission.ts';
+import { permissionGrid } from '../authz/permission-grid.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
 import type { RouteMatch } from '../authz/route.ts';
-import { defaultAccountParameter, type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
+import {
+  coversTemplate,
+  defaultAccountParameter,
+  overlapsTemplate,
+  type RouteTemplate,
+  toRouteTemplate,
+} from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
@@ -15,6 +23,8 @@ export function findWarnings(config: Config, revokedIssuers: Iterable<string>): 
   return [
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
     ...routeWarnings(config),
+    ...everyRoleWarnings(config),
+    ...grantWarnings(config),
     ...resourceWarnings(config),
     ...revocationWarnings(config, revokedIssuers),
   ];
@@ -112,6 +122,40 @@ function namesAccount({ segments }: RouteTemplate): boolean {
 }
 
 const sample = '~any~';
+
+// Where roles are told apart by narrowed routes, a route without roles is open to the least of them: it may have been forgotten.
+function everyRoleWarnings(config: Config): readonly PathProblem[] {
+  const { routes, roles, account } = config;
+  const templates = routes.map(({ path }) => toRouteTemplate(path, account.parameter));
+  const isNarrowed = (i: number): boolean => routes[i]?.roles !== undefined && routes[i].roles.length < roles.size;
+  const narrowed = templates.filter((_, i) => isNarrowed(i));
+  if (narrowed.length === 0) return [];
+  const grid = permissionGrid(config, 'roles');
+  return templates.flatMap((template, i) => {
+    // What all roles may use and narrowed routes lie under is the rule from which they are the exceptions.
+    const isBase = narrowed.some(under => coversTemplate(template, under));
+    if (routes[i]?.roles !== undefined || isBase || grid(i).some(({ grants }) => grants.length === 0)) return [];
+    const message =
+      'is for every role, and other routes are narrowed: list the roles that may use it, all of them if you mean that';
+    return [{ path: ['routes', i, 'path'], message }];
+  });
+}
+
+function grantWarnings({ routes, account, ...tables }: Config): readonly PathProblem[] {
+  const templates = routes.map(({ path }) => toRouteTemplate(path, account.parameter));
+  return (['roles', 'scopes'] as const).flatMap(kind =>
+    [...(tables[kind] ?? [])].flatMap(([name, entry]) =>
+      grantsOf(entry).flatMap((text, i) => {
+        const { template } = parseGrant(text);
+        if (template === undefined) return [];
+        const own = toRouteTemplate(template, account.parameter);
+        if (templates.some(each => overlapsTemplate(own, each))) return [];
+        const path = [kind, name, ...('methods' in entry ? ['methods'] : []), i];
+        return [{ path, message: 'grants nothing: no route matches a path of its template' }];
+      }),
+    ),
+  );
+}
 
 function resourceWarnings({ protectedResource, issuers }: Config): readonly PathProblem[] {
   if (protectedResource === undefined) return [];

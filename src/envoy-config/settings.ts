@@ -1,6 +1,6 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { everyMethod } from '../authz/permission.ts';
+import { everyMethod, grantsOf, parseGrant } from '../authz/permission.ts';
 import type { HostEntry } from '../authz/places/host-place.ts';
 import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import { hasCookiePlace } from '../authz/token-places.ts';
@@ -193,7 +193,8 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): EnvoyPolicy {
   const { account, roles, routes, identityHeaders, token } = config;
   const publicRoutes = (config.public ?? []).map(toPublicRoute);
-  const methods = [...roles.values()].flatMap(each => each.flatMap(method => (method === '*' ? pageMethods : method)));
+  const grants = [...roles.values()].flatMap(each => grantsOf(each).map(parseGrant));
+  const methods = grants.flatMap(({ method }) => (method === '*' ? pageMethods : method));
   const headers = toHeaderRules(config, trustedHops);
   return {
     paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),

@@ -1,5 +1,5 @@
 // What the admin page is made of: the facts, how they are written, and which of them need attention.
-import type { PermissionTable } from '../authz/permission.ts';
+import type { GridPolicy } from '../authz/permission-grid.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
 import { type Html, html } from './admin-html.ts';
@@ -7,15 +7,8 @@ import type { MetricsSummary } from './metrics-summary.ts';
 import type { ReloadStatus, RevocationStatus } from './reload-record.ts';
 
 /** Members of the configuration. */
-interface PolicyFacts {
+interface PolicyFacts extends GridPolicy {
   readonly issuers: readonly { readonly issuer: string; readonly accounts: readonly string[] }[];
-  readonly routes: readonly {
-    readonly path: string;
-    readonly roles?: readonly string[] | undefined;
-    readonly scopes?: readonly string[] | undefined;
-  }[];
-  readonly roles: PermissionTable;
-  readonly scopes?: PermissionTable | undefined;
 }
 
 export interface AdminPageFacts {

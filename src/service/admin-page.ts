@@ -1,6 +1,6 @@
 // The admin page: the state of this process on one screen, built for each request. It shows what /readyz and /metrics show, and nothing
 // of any request or token.
-import type { PermissionTable } from '../authz/permission.ts';
+import { type GridCell, permissionGrid } from '../authz/permission-grid.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
@@ -51,8 +51,6 @@ ${styleElement}
 ${points.length === 0 ? section('wide', 'Nothing needs attention.', html``) : section('wide alarm', 'Needs attention', renderAttention(points))}
 ${section('wide', 'Issuers and their keys', renderIssuers(facts))}
 ${section('wide routes', 'Routes', renderRoutes(facts.policy))}
-${section('', 'Roles', renderPermissions(facts.policy.roles))}
-${section('', 'Scopes', renderPermissions(facts.policy.scopes))}
 ${section('', 'Decisions since start', renderDecisions(metrics.checks))}
 ${section('', 'Check duration since start', renderLatency(metrics.latency))}
 ${section('', 'Cache of verified tokens', renderTokenCache(facts))}
@@ -188,22 +186,20 @@ const maxRows = 30;
 const maxPathLength = 200;
 const maxNameLength = 64;
 
-export function renderRoutes({ routes }: AdminPageFacts['policy']): Html {
-  const shown = (names: readonly string[] | undefined): Html => (names === undefined ? html`all` : codes(names));
-  const row = ({ path, roles, scopes }: AdminPageFacts['policy']['routes'][number]): Html =>
-    html`<tr><th scope="row"><code>${printable(path, maxPathLength)}</code></th><td>${shown(roles)}</td><td>${shown(scopes)}</td></tr>\n`;
+/** Who may do what: each role and scope with its methods, by route. */
+export function renderRoutes(policy: AdminPageFacts['policy']): Html {
+  const [rolesOn, scopesOn] = [permissionGrid(policy, 'roles'), permissionGrid(policy, 'scopes')];
+  const shown = (cells: readonly GridCell[]): Html => {
+    const allowed = cells.filter(({ grants }) => grants.length > 0);
+    const rows = allowed
+      .slice(0, maxRows)
+      .map(({ name, grants }) => [printable(name, maxNameLength), codes(grants)] as const);
+    return html`${rows.length === 0 ? 'none' : pairList(rows)}${more(allowed.length)}`;
+  };
+  const row = ({ path }: AdminPageFacts['policy']['routes'][number], i: number): Html =>
+    html`<tr><th scope="row"><code>${printable(path, maxPathLength)}</code></th><td>${shown(rolesOn(i))}</td><td>${policy.scopes === undefined ? 'not looked at' : shown(scopesOn(i))}</td></tr>\n`;
   return html`<table><thead><tr><th scope="col">Path</th><th scope="col">Roles</th><th scope="col">Scopes</th></tr></thead>
-<tbody>${routes.slice(0, maxRows).map(row)}</tbody></table>${more(routes.length)}`;
-}
-
-/** The methods of each role or scope. */
-function renderPermissions(permissions: PermissionTable | undefined): Html {
-  if (permissions === undefined) return html`<p>None are configured: the claim is not looked at.</p>`;
-  const rows = [...permissions];
-  const shown = rows
-    .slice(0, maxRows)
-    .map(([name, methods]) => [printable(name, maxNameLength), codes(methods)] as const);
-  return html`${pairList(shown)}${more(rows.length)}`;
+<tbody>${policy.routes.slice(0, maxRows).map(row)}</tbody></table>${more(policy.routes.length)}`;
 }
 
 function more(count: number): Html {

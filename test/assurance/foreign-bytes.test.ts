@@ -452,7 +452,7 @@ function expectBoundedIdentity(payload: unknown, rules: IdentityRules): void {
     for (const each of byAccount?.values() ?? [claimed]) {
       // One name that stands alone is kept for the log, whatever it is.
       const granted = typeof each === 'string' || 'kind' in each ? [] : each;
-      expect(granted.filter(name => table?.has(name) !== true)).to.deep.equal([]);
+      expect(granted.filter(name => table?.byName.has(name) !== true)).to.deep.equal([]);
     }
   }
 }

@@ -36,7 +36,7 @@ export function searchRoutes(routes: readonly Route[], segments: readonly string
   if (first === undefined) return refusal('route_unknown', 'no route matches');
   const lengthOf = ({ template }: Route): number => template.segments.length;
   const mostSpecific = others.reduce((best, each) => (lengthOf(each) > lengthOf(best) ? each : best), first);
-  return { kind: 'match', route: mostSpecific.template.text, routes: exact, segments };
+  return { kind: 'match', route: mostSpecific.template.text, routes: exact, grants: [], segments };
 }
 
 function matches(

@@ -121,6 +121,31 @@ export const acceptedChanges: readonly Changes[] = [
   { 'account.query': ['account_id', 'account-id', 'A', long(128)] },
   { 'roles.admin': ['GET', 'PROPFIND', '*'] },
   { 'roles.read-only': ['GET'] },
+  {
+    'roles.commenter': [
+      'GET',
+      'POST /api/accounts/:account_id/comments/*',
+      '* /a/:b/:account_id',
+      'GET /a',
+      'GET /a/*',
+    ],
+  },
+  {
+    'roles.manager': {
+      methods: ['GET', 'POST /a'],
+      names: ['Site Manager', '8f2a0c11-4b1e', 'manager', '\u00dcber', ' '],
+    },
+  },
+  {
+    roles: { a: { methods: ['*'], names: ['b'] }, b: { methods: ['GET'], names: ['a'] } },
+    'routes.0.roles': undefined,
+  },
+  {
+    'account.parameter': 'tenant',
+    routes: [{ path: '/a/:tenant/*' }],
+    'roles.owner': ['GET /a/:tenant/b', 'GET /a/:account_id'],
+  },
+  { 'scopes.billing': ['POST /api/invoices/*'] },
   { [`roles.${long(128)}`]: ['GET'] },
   { 'roles.constructor': ['GET'], 'routes.0.roles': ['constructor'] },
   { apps: ['*'] },

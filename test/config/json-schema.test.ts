@@ -13,6 +13,7 @@ describe('JSON Schema', () => {
     /: must be at least \w+Seconds \(/,
     /: must be a (?:role|scope) that (?:roles|scopes) defines/,
     /: must (?:write the account parameter|say which parameter|have parameters, none)/,
+    /: must not be what another role is called by too$/,
     /: must not match a path that one of routes matches/,
     /: must have a (?:metadata document|host that account\.hosts has)/,
     /^account\.headers.*: must not (?:start with the prefix|be a header that HTTP)/,

@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import { changed, problemsOf } from '../../lab/config-file.ts';
 import { type Changes, tenants, tls } from './changes.ts';
 
+const hundredAndOne = Array.from({ length: 101 }, (_, i) => `name ${i}`);
+
 describe('problems of a configuration', () => {
   const types: readonly (readonly [problem: string, changes: Changes])[] = [
     ['issuers: is required', { issuers: undefined }],
@@ -137,7 +139,30 @@ describe('problems of a configuration', () => {
       'roles["a b"]: must be a role of 1 to 128 visible ASCII characters without space , ; and "',
       { 'roles.a b': ['GET'] },
     ],
-    ['roles.owner[0]: must be a method in upper case such as GET, or "*"', { 'roles.owner': ['get'] }],
+    [
+      'roles.owner[0]: must be a method in upper case such as GET, or "*"; for some paths alone, then a space and their template: "POST /a/*"',
+      { 'roles.owner': ['get'] },
+    ],
+    ['roles.owner: must be a list of grants, or { methods, names }', { 'roles.owner': 'GET' }],
+    ['roles.owner: must be a list of grants, or { methods, names }', { 'roles.owner': { methods: ['GET'] } }],
+    ['roles.owner.names: must have at most 100 names', { 'roles.owner': { methods: ['*'], names: hundredAndOne } }],
+    [
+      'roles.owner.names[0]: must be 1 to 256 characters without control characters',
+      { 'roles.owner': { methods: ['*'], names: [''] } },
+    ],
+    [
+      'roles.admin.names[1]: must not be what another role is called by too',
+      { roles: { owner: ['*'], admin: { methods: ['*'], names: ['a', 'owner'] } } },
+    ],
+    [
+      'roles.owner[1]: has a template that must have "*" only as its whole last segment ("/*")',
+      { 'roles.owner': ['GET', 'POST /a*'] },
+    ],
+    [
+      'roles.owner.methods[0]: has a template that must write the account parameter as :account_id',
+      { 'roles.owner': { methods: ['POST /:accountId'], names: ['o'] } },
+    ],
+    ['scopes.a: must be a list, not a mapping', { 'scopes.a': { methods: ['GET'], names: ['b'] } }],
     [
       'account.parameter: must be a name of letters, digits and _ that starts with a letter or _',
       { 'account.parameter': '1x' },
@@ -169,7 +194,7 @@ describe('problems of a configuration', () => {
     'account.headers': 'header',
     'account.query': 'parameter',
     'account.hosts': 'host',
-    'roles.owner': 'method',
+    'roles.owner': 'grant',
     apps: 'app',
   };
   for (const [path, noun] of Object.entries(nouns)) {

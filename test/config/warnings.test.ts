@@ -166,7 +166,10 @@ const cases: readonly Case[] = [
       ],
     },
   ],
-  ['an exact route for one role that no subtree covers', narrowed({}, '/v2/settings', { roles: ['owner'] })],
+  [
+    'an exact route for one role that no subtree covers',
+    narrowed({ roles: ['owner', 'member'] }, '/v2/settings', { roles: ['owner'] }),
+  ],
   ['the audience *', { 'issuers.0.audiences': ['*'] }, /^issuers\[0\]\.audiences: has "\*", which stands for itself: /],
 ];
 

@@ -41,6 +41,7 @@ export const healthy: AdminPageFacts = {
       { issuer: auth, accounts: ['*'] },
       { issuer: partner, accounts: ['initech', 'partner-*'] },
     ],
+    account: { parameter: 'account_id' },
     routes: [
       { path: '/api/subscriptions/*' },
       { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'], scopes: ['billing'] },
@@ -48,7 +49,7 @@ export const healthy: AdminPageFacts = {
     roles: new Map([
       ['owner', ['*']],
       ['admin', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']],
-      ['member', ['GET', 'HEAD']],
+      ['member', ['GET', 'HEAD', 'POST /api/subscriptions/accounts/:account_id/comments/*']],
     ]),
     scopes: new Map([
       ['billing', ['*']],

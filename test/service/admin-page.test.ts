@@ -75,10 +75,9 @@ describe('admin page', () => {
       'Half of the checks took more than 500 ms',
       { metrics: { ...metrics, latency: latency([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99], 100) } },
     ],
-    ['/api/subscriptions/accounts/:account_id/* owner admin billing', {}],
-    ['/api/subscriptions/* all all', {}],
-    ['member GET HEAD', {}],
-    ['the claim is not looked at', { policy: { ...healthy.policy, scopes: undefined } }],
+    ['/api/subscriptions/* owner * admin GET HEAD POST PUT PATCH DELETE member GET HEAD POST', {}],
+    ['/api/subscriptions/accounts/:account_id/* owner * admin GET HEAD POST PUT PATCH DELETE billing *', {}],
+    ['admin GET HEAD POST PUT PATCH DELETE not looked at', { policy: { ...healthy.policy, scopes: undefined } }],
     ['and 970 more', { policy: { ...healthy.policy, routes: Array(1000).fill({ path: '/r' }) } }],
   ];
   for (const [says, changes, word] of rows) {

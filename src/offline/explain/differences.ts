@@ -1,17 +1,26 @@
 // What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
 // token, and places in the request; never what stands in the query or in a header.
 import type { DetailTemplate } from '../../authz/checks.ts';
-import { parseRequestTarget } from '../../authz/path.ts';
-import type { PermissionKind, PermissionTable } from '../../authz/permission.ts';
+import { isStrictSegment, parseRequestTarget } from '../../authz/path.ts';
+import {
+  compilePermissions,
+  grantsOf,
+  grantTemplates,
+  methodsOf,
+  type PermissionEntry,
+  type PermissionKind,
+  parseGrant,
+  permittedNames,
+} from '../../authz/permission.ts';
 import type { SignedIdentity } from '../../authz/principal.ts';
-import type { Route } from '../../authz/route.ts';
+import type { RouteMatch } from '../../authz/route.ts';
 import type { RouteTemplate } from '../../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../envoy-config/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource } from '../../token/claim-source.ts';
-import { formatList, instant, keyAge } from './format.ts';
+import { formatList, instant, keyAge, maxListed } from './format.ts';
 import { issuerIn, type Known } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
@@ -81,19 +90,13 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'the token has no account inside the grammar': known =>
     ofIssuer(known, ({ claims }) => claims.acc && `acc from ${describeSource(claims.acc)}`),
   'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
-  role: ({ config, missingClaims }) =>
-    [`roles: ${formatList([...config.roles.keys()])}`, ...missingClaims.flatMap(pointerHint)].join('; '),
+  role: known =>
+    [leastChange('roles', known, known.principal?.role), ...known.missingClaims.flatMap(pointerHint)].join('; '),
   'role {}, for the addressed account': known =>
     ofIssuer(known, ({ claims }) => `role from ${describeSource(claims.role)}`),
-  'the role may not use this method': ({ config, roles, principal }) =>
-    methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
-  'the route is narrowed to other roles': known => narrowedOf('roles', known, known.principal?.role),
-  scope: ({ config }) => `scopes: ${formatList([...(config.scopes?.keys() ?? [])])}`,
+  scope: known => leastChange('scopes', known, known.principal?.scope),
   'scope {}, for the addressed account': known =>
     ofIssuer(known, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
-  'no scope of the token may use this method': ({ config, scopes }) =>
-    methodsOf('scopes', config.scopes ?? new Map(), scopes ?? []),
-  'the route is narrowed to other scopes': known => narrowedOf('scopes', known, known.principal?.scope),
 };
 
 function placeSettings(account: Config['account']): readonly string[] {
@@ -102,18 +105,41 @@ function placeSettings(account: Config['account']): readonly string[] {
   );
 }
 
-function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly string[]): string {
-  return [...table]
-    .filter(([name]) => names.includes(name))
-    .map(([name, methods]) => `${kind}.${name}: ${formatList(methods)}`)
-    .join('; ');
+/** What the name that decides may do, and the least change that would allow the request. */
+function leastChange(kind: PermissionKind, known: Known, name: string | undefined): string | undefined {
+  const { config, request, method } = known;
+  const match = matchOf(request.target, config);
+  const table = config[kind];
+  if (match === undefined || table === undefined) return undefined;
+  const entry = name === undefined ? undefined : table.get(name);
+  if (name === undefined || entry === undefined) {
+    const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
+    return `${kind}: ${formatList([...table.keys()])}; that may ${method} here: ${formatList(enough) || 'none'}`;
+  }
+  const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
+  const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
+  const change = [
+    ...(grantFor(entry, method, match) === undefined ? [`"${method} ${ownTemplate(match)}" to ${place}`] : []),
+    ...excluding.map(({ template }) => `${name} to ${kind} of the route ${template.text}`),
+  ];
+  return `${place}: ${formatList(grantsOf(entry))}; the least change: add ${change.join(', and ')}`;
 }
 
-function narrowedOf(kind: PermissionKind, { config, request }: Known, name = ''): string {
-  return matchingRoutes(request.target, config)
-    .filter(({ [kind]: permitted }) => permitted?.has(name) === false)
-    .map(({ template, [kind]: permitted }) => `${template.text} is for ${formatList([...(permitted ?? [])])}`)
-    .join('; ');
+/** The grant by which the entry allows the method here, as it is written. */
+export function grantFor(entry: PermissionEntry, method: string, { grants }: RouteMatch): string | undefined {
+  return grantsOf(entry).find(text => {
+    const grant = parseGrant(text);
+    return methodsOf(grant).includes(method) && (grant.template === undefined || grants.includes(grant.template));
+  });
+}
+
+/** The template of this path alone: the parameters of the most specific route, and what lies under it as it was sent. */
+function ownTemplate({ route, segments }: RouteMatch): string {
+  const parts = route.replace(/\/\*$/, '').split('/').slice(1);
+  const own = segments.map(
+    (segment, i) => parts[i] ?? (isStrictSegment(segment) && !segment.startsWith(':') ? segment : ':any'),
+  );
+  return `/${own.join('/')}`;
 }
 
 function hostsOf({ account: { hosts = [] } }: Config): string {
@@ -193,7 +219,7 @@ function timesOf({ times, now, config }: Known): string {
 function placesOfOthers({ config, request }: Known, acc: string): readonly string[] {
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
-  const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
+  const inPath = (matchOf(request.target, config)?.routes ?? []).flatMap(({ template }) =>
     accountPositions(template).filter(segment => target.segments[segment - 1] !== acc),
   );
   const headers = new Map(request.headers.map(([name, value]) => [name, [value]]));
@@ -214,9 +240,10 @@ function accountPositions({ segments }: RouteTemplate): readonly number[] {
   return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
 }
 
-function matchingRoutes(path: string, { routes, account }: Config): readonly Route[] {
+/** Undefined where no route matches. */
+export function matchOf(path: string, { routes, roles, scopes, account }: Config): RouteMatch | undefined {
   const target = parseRequestTarget(path);
-  if (target.kind === 'refusal') return [];
-  const match = matchRoutes(compileRoutes(routes, account.parameter), target);
-  return match.kind === 'match' ? match.routes : [];
+  if (target.kind === 'refusal') return undefined;
+  const match = matchRoutes(compileRoutes(routes, account.parameter, grantTemplates(roles, scopes)), target);
+  return match.kind === 'match' ? match : undefined;
 }

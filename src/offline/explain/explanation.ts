@@ -1,9 +1,10 @@
 // Explains an answer of the engine check by check: passed, failed and why, or not reached. Decides nothing itself.
 import { type CheckName, checkNames, isAfter } from '../../authz/checks.ts';
 import type { DecisionWord } from '../../authz/decision.ts';
+import type { PermissionKind } from '../../authz/permission.ts';
 import type { Reason } from '../../authz/refusal.ts';
 import { printable } from '../../text/printable.ts';
-import { findDifference } from './differences.ts';
+import { findDifference, grantFor, matchOf } from './differences.ts';
 import { duration, formatList, instant, keyAge } from './format.ts';
 import { issuerIn, type Known } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
@@ -89,12 +90,19 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   'account-named': 'no two places of the request name different accounts',
   'issuer-account': known => `one of accounts of the issuer: ${formatList(issuerIn(known)?.accounts ?? [])}`,
   account: ({ principal }) => `${principal?.acc ?? 'it'} is an account of the token`,
-  role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
-  scope({ config, principal, method }) {
-    if (config.scopes === undefined) return 'no scopes are configured';
-    return principal?.scope ? `${principal.scope} may ${method} here` : 'one may use the method, or none is asked for';
-  },
+  role: known => mayUse('roles', known, known.principal?.role),
+  scope: known => mayUse('scopes', known, known.principal?.scope),
 };
+
+function mayUse(kind: PermissionKind, { config, request, method }: Known, name: string | undefined): string {
+  if (config[kind] === undefined) return `no ${kind} are configured`;
+  const match = matchOf(request.target, config);
+  const entry = name === undefined ? undefined : config[kind].get(name);
+  const grant = entry && match && grantFor(entry, method, match);
+  return grant === undefined
+    ? 'one may use the method, or none is asked for'
+    : `${name} may ${method} here, by "${grant}"`;
+}
 
 function remaining({ times, now }: Known): string {
   if (times?.exp === undefined) return 'not yet';

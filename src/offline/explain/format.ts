@@ -2,7 +2,7 @@
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import { listWords } from '../../text/list.ts';
 
-const maxListed = 8;
+export const maxListed = 8;
 
 /** The first eight, and the number of the others. */
 export function formatList(items: readonly string[]): string {
