@@ -4,7 +4,7 @@ import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { parseCases } from '../offline/policy-test/cases.ts';
-import { isAsExpected, tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/report.ts';
+import { tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/report.ts';
 import { type CaseResult, runCases } from '../offline/policy-test/run-cases.ts';
 import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
@@ -27,7 +27,7 @@ of the issuer.
     - name: a member reads its own account
       claims: { uid: alice, app: web, acc: acme, role: member }   # or token: eyJ…; neither: a request without a token
       request: { method: GET, path: /api/subscriptions/accounts/acme, headers: { x-account-id: acme } }
-      expect: allowed                                             # or the reason of a refusal
+      expect: { reason: allowed, role: member }                   # or allowed, or the reason of a refusal; also acc, scope, actor
       at: 2026-11-23T04:00:00Z                                    # the time of the check; now if not given
 
 Claims without iss, aud, iat or exp get valid ones; null leaves a claim out.
@@ -86,7 +86,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
     const problem = await write(junit, toJunit(casesFile, results));
     if (problem !== undefined) return fail(`--junit: ${problem}`);
   }
-  return results.every(isAsExpected) ? 0 : 3;
+  return results.every(({ isAsExpected }) => isAsExpected) ? 0 : 3;
 }
 
 async function write(file: string, text: string): Promise<string | undefined> {

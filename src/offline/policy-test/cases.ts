@@ -1,6 +1,6 @@
 // The cases of `account-authz test`: a table of requests and the decision that is expected for each.
 import * as z from 'zod';
-import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
+import { refusalAnswers } from '../../authz/refusal.ts';
 import { type Misconfiguration, misconfiguration, toProblem, unreadable } from '../../config/problems.ts';
 import { toProblems } from '../../config/schema-problems.ts';
 import { list, mapping, report, text } from '../../config/value-schemas.ts';
@@ -9,14 +9,29 @@ import type { FileContent } from '../../files/bounded-file.ts';
 import { isHeaderName, isHeaderValue } from '../../text/header.ts';
 import { parseInstant } from '../../text/instant.ts';
 
-export type Expectation = Reason | 'allowed';
-
 /** `allowed`, or the reason of a refusal. */
-const expectations = ['allowed', ...Object.keys(refusalAnswers)] as const;
+const outcomes: readonly string[] = ['allowed', ...Object.keys(refusalAnswers)];
+const outcomeRule = `must be one of ${outcomes.join(', ')}`;
+const outcome = text(word => (outcomes.includes(word) ? undefined : outcomeRule));
 
-function isExpectation(word: string): word is Expectation {
-  return expectations.includes(word);
-}
+/** What a case may expect of the caller; null: that there is none. */
+export const expectedFields = ['acc', 'role', 'scope', 'actor'] as const;
+const field = z.string().nullable().optional();
+
+const expectation = z.union(
+  [
+    outcome.transform(reason => ({ reason })),
+    mapping({ reason: outcome, acc: field, role: field, scope: field, actor: field }),
+  ],
+  {
+    error: ({ input }) =>
+      input === undefined ? 'is required' : `${outcomeRule}, or { reason, acc, role, scope, actor }`,
+  },
+);
+
+export type Expectation = z.output<typeof expectation> & {
+  readonly [Field in (typeof expectedFields)[number]]?: string | null | undefined;
+};
 
 function headerProblem(name: string, value: unknown): string | undefined {
   if (!isHeaderName(name)) return 'must be a header name such as x-account-id';
@@ -55,11 +70,7 @@ const policyCase = mapping({
     host: text(host => (isHeaderValue(host) ? undefined : 'must be a host without control characters')).optional(),
     headers: headers.default([]),
   }),
-  expect: z.string().transform((word, context) => {
-    if (isExpectation(word)) return word;
-    context.addIssue({ code: 'custom', message: `must be one of ${expectations.join(', ')}` });
-    return z.NEVER;
-  }),
+  expect: expectation,
   at: instant.optional(),
 }).superRefine(({ claims, token }, context) => {
   if (claims !== undefined && token !== undefined)

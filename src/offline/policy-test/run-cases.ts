@@ -1,16 +1,18 @@
 // Decides the cases of a user's table as the server would, one after the other.
-
+import type { CheckRecord } from '../../check/check-record.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { toCheckRequest } from '../check-request.ts';
 import { type FetchSettings, fetchKeys } from '../fetched-keys.ts';
 import { createRecordedCheck } from '../recorded-check.ts';
-import type { Expectation, PolicyCase } from './cases.ts';
+import { type Expectation, expectedFields, type PolicyCase } from './cases.ts';
 import { createStandInIssuers } from './stand-in-issuer.ts';
 
 export interface CaseResult {
   readonly name: string;
-  readonly expected: Expectation;
-  readonly received: Expectation;
+  readonly isAsExpected: boolean;
+  /** The decision, and of the caller what the case expects. For people: another account or actor than the expected one is not named. */
+  readonly expected: string;
+  readonly received: string;
   /** What the log line of the service would say about a refusal. */
   readonly detail: string | undefined;
 }
@@ -45,8 +47,7 @@ export async function runCases(
         config.token.from,
       );
       const check = token === undefined ? checkByStandIns : checkByIssuers;
-      const { reason: received, detail } = (await check(message, now)).record;
-      const result = { name, expected, received, detail };
+      const result = { name, ...compare(expected, (await check(message, now)).record) };
       results.push(result);
       onResult(result);
     }
@@ -54,4 +55,22 @@ export async function runCases(
   } finally {
     await fetched?.stop();
   }
+}
+
+// The keys of `roles` and `scopes` are of the configuration; accounts and actors are of the token, of which nothing is printed.
+function compare(expected: Expectation, { reason, detail, principal }: CheckRecord): Omit<CaseResult, 'name'> {
+  const fields = expectedFields.flatMap(name => {
+    const wanted = expected[name];
+    if (wanted === undefined) return [];
+    const found = principal?.[name] ?? null;
+    const isSecret = found !== null && (name === 'acc' || name === 'actor');
+    const shown = found === wanted || !isSecret ? found : 'another';
+    return { isSame: found === wanted, wanted: `, ${name} ${wanted ?? 'none'}`, found: `, ${name} ${shown ?? 'none'}` };
+  });
+  return {
+    isAsExpected: reason === expected.reason && fields.every(({ isSame }) => isSame),
+    expected: [expected.reason, ...fields.map(({ wanted }) => wanted)].join(''),
+    received: [reason, ...fields.map(({ found }) => found)].join(''),
+    detail,
+  };
 }

@@ -68,6 +68,49 @@ describe('test', () => {
     });
   });
 
+  it('compares account, role, scope and actor where a case expects them', async () => {
+    const config = configWith({
+      routes: [{ path: '/api/*' }],
+      account: { headers: ['x-account-id'] },
+      roles: { owner: { methods: ['*'], names: ['Site Owner'] }, member: ['GET'] },
+      scopes: { read: ['GET'], all: ['*'] },
+      'issuers.0.claims': { actor: '/act/sub' },
+    });
+    const claims = {
+      uid: 'olga',
+      app: 'web',
+      acc: ['acme', 'globex'],
+      role: ['member', 'Site Owner'],
+      scope: 'all read',
+      act: { sub: 'staff' },
+    };
+    const of = (acc: string, expected: object, more: object = {}) => ({
+      claims: { ...claims, ...more },
+      request: { method: 'GET', path: '/api/x', headers: { 'x-account-id': acc } },
+      expect: expected,
+    });
+    const { stdout, code } = await runCases(
+      [
+        of('acme', { reason: 'allowed', acc: 'acme', role: 'owner', scope: 'read', actor: 'staff' }),
+        of('acme', { reason: 'allowed', actor: null }, { act: null }),
+        of('acme', { reason: 'role_forbidden', acc: 'acme', role: null }, { role: 'Site' }),
+        of('acme', { reason: 'allowed', role: 'member' }),
+        of('globex', { reason: 'allowed', acc: 'acme', scope: 'all', actor: 'another' }),
+        of('acme', { reason: 'account_mismatch' }),
+        of('acme', { reason: 'allowed', actor: null }),
+      ].map((each, i) => ({ ...each, name: `case ${i + 1}` })),
+      config,
+    );
+    expect(code).to.equal(3);
+    expect(stdout.match(/^(?:not )?ok \d|(?<=(?:expected|received): ).*$/gm)).to.deep.equal([
+      ...['ok 1', 'ok 2', 'ok 3'],
+      ...['not ok 4', 'allowed, role member', 'allowed, role owner'],
+      ...['not ok 5', 'allowed, acc acme, scope all, actor another', 'allowed, acc another, scope read, actor another'],
+      ...['not ok 6', 'account_mismatch', 'allowed'],
+      ...['not ok 7', 'allowed, actor none', 'allowed, actor another'],
+    ]);
+  });
+
   it('fills in the issuer of the account that a case names, where each account has one', async () => {
     const request = { path: '/api/subscriptions/accounts/acme' };
     const [shared, own] = ['https://id.test/keys', 'https://id.test/{acc}/keys'];
@@ -251,6 +294,16 @@ describe('test', () => {
         'an unknown reason',
         [{ ...good, expect: 'denied' }],
         'cases[0].expect: must be one of allowed, request_invalid',
+      ],
+      [
+        'an unknown member of an expectation',
+        [{ ...good, expect: { reason: 'allowed', rol: 'owner' } }],
+        'cases[0].expect.rol: is not a known key: the keys here are reason, acc, role, scope, actor',
+      ],
+      [
+        'an unknown reason of an expectation',
+        [{ ...good, expect: { reason: 'denied', role: 'owner' } }],
+        'cases[0].expect.reason: must be one of allowed, request_invalid',
       ],
       [
         'both claims and token',
