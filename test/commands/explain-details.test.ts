@@ -53,7 +53,7 @@ describe('details of explain', () => {
         `audiences: ${audience}, https://other.test`,
       ],
       ['the allowed applications', 'app', { claims: { app: 'cli' } }, [], 'app is cli; apps: web'],
-      ['the known roles', 'role', { claims: { role: 'guest' } }, [], 'roles are "guest"; roles: owner, member'],
+      ['the known roles', 'role', { claims: { role: 'guest' } }, [], 'roles are "guest"; roles: owner, member, poster'],
       [
         'the methods of the role',
         'role',
@@ -66,14 +66,14 @@ describe('details of explain', () => {
         'role',
         { claims: { role: ['guest', 'a b'] } },
         [],
-        '(roles are "guest", "a b"; roles: owner, member)',
+        '(roles are "guest", "a b"; roles: owner, member, poster; that may GET here: owner, member)',
       ],
       [
         'no role of an empty list',
         'role',
         { claims: { role: [] } },
         [],
-        '(the token has no role that roles names; roles: owner, member)',
+        '(the token has no role that roles names; roles: owner, member, poster; that may GET here: owner, member)',
       ],
       [
         'the methods of each of several roles',
@@ -101,7 +101,21 @@ describe('details of explain', () => {
         'role',
         { claims: { role: 'member' } },
         ['--path', '/api/subscriptions/teams/acct1/members'],
-        '/api/subscriptions/:kind/:account_id/members is for owner',
+        'roles.member: GET, HEAD; the least change: add member to roles of the route /api/subscriptions/:kind/:account_id/members)',
+      ],
+      [
+        'the least grant that a role lacks',
+        'role',
+        { claims: { role: 'Site Poster' } },
+        ['--method', 'POST', '--path', '/api/subscriptions/accounts/acct1/items/:x/7'],
+        'roles.poster.methods: POST /api/subscriptions/accounts/:account_id/comments/*; the least change: add "POST /api/subscriptions/accounts/:account_id/items/:any/7" to roles.poster.methods)',
+      ],
+      [
+        'the grant and the route that a role lacks',
+        'role',
+        { claims: { role: 'member' } },
+        ['--method', 'PUT', '--path', '/api/subscriptions/teams/acct1/members'],
+        'the least change: add "PUT /api/subscriptions/:kind/:account_id/members" to roles.member, and member to roles of the route /api/subscriptions/:kind/:account_id/members)',
       ],
       [
         'the path segment of the other account',
@@ -150,8 +164,17 @@ describe('details of explain', () => {
       });
     }
 
+    it('names the grant that allows', async () => {
+      const token = await explain.lab.token({ claims: { role: 'Site Poster' } });
+      const outcome = await run(['--json', '--method', 'POST', '--path', `${path}/comments/7`], token);
+      expect(explanationOf(outcome).checks.find(({ name }) => name === 'role')).to.include({
+        verdict: 'pass',
+        detail: 'poster may POST here, by "POST /api/subscriptions/accounts/:account_id/comments/*"',
+      });
+    });
+
     const byAccount: readonly (readonly [roles: unknown, why: string])[] = [
-      [undefined, '(the token has no role that roles names; roles: owner, member)'],
+      [undefined, '(the token has no role that roles names; roles: owner, member; that may GET here: owner, member)'],
       [{}, ', see docs/configuration.md (role from "/r/{acc}")'],
     ];
     for (const [roles, why] of byAccount) {
@@ -161,9 +184,8 @@ describe('details of explain', () => {
         const config = serviceConfig(explain.lab.issuer, fullConfig({ issuers }));
         const args = ['--config', writeFixture('explain-by-account.json', config), '--path', path, '--json'];
         const outcome = await runExplain(args, { input: await explain.lab.token({ claims: { r: { acct1: roles } } }) });
-        expect(explanationOf(outcome).checks.find(({ name }) => name === 'role')?.detail).to.satisfy((detail: string) =>
-          detail.endsWith(why),
-        );
+        const { detail = '' } = explanationOf(outcome).checks.find(({ name }) => name === 'role') ?? {};
+        expect(detail.slice(-why.length)).to.equal(why);
       });
     }
 

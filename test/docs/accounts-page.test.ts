@@ -21,6 +21,7 @@ describe('recipes of docs/accounts.md', () => {
       "Partners' issuers",
       'Issuers of one account each',
       'Subdomains',
+      'Grants for a part of the paths',
       'Support staff',
       'Scopes',
     ]);

@@ -38,7 +38,7 @@ export function makeConfigurationPage(): string {
     'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles` and each scope in `scopes`; a path with',
     'parameters has the account among them, or its route says `accountInPath: false`; no public route matches a path that a route matches; no account header is under',
     'the prefix of `identityHeaders`; no route matches the path of the metadata document of `protectedResource`, whose host is one of `account.hosts`; no issuer, route',
-    'or list item stands there twice, and no `iss` fits two issuers; `{acc}` stands where [issuers of one account each](accounts.md#issuers-of-one-account-each) may have it. The JSON Schema does not have these rules, and does not know which header names and prefixes others use, which query parameters',
+    'or list item stands there twice, no two roles are called by one name, and no `iss` fits two issuers; `{acc}` stands where [issuers of one account each](accounts.md#issuers-of-one-account-each) may have it. The JSON Schema does not have these rules, and does not know which header names and prefixes others use, which query parameters',
     'override the method, and whether an address or URL can be parsed: `check-config` does.',
     '',
     ...table('At the top', '', schema),
@@ -57,6 +57,7 @@ function table(title: string, prefix: string, object: Node): string[] {
   const rows = members.flatMap(([name, node]) => [
     row([`${prefix}${name}`, node, object.required?.includes(name) ?? false]),
     ...formsOf(node).map(([form, inner]) => row([`${prefix}${name}.${form}`, inner, false])),
+    ...formsOf(entriesOf(node)).map(([form, inner]) => row([`${prefix}${name}.NAME.${form}`, inner, false])),
     ...formsOf(node.items ?? {}).map(([form, inner]) => row([`${prefix}${name}[].${form}`, inner, false])),
   ]);
   const deeper = members.flatMap(([name, node]) => {
@@ -76,6 +77,11 @@ function table(title: string, prefix: string, object: Node): string[] {
   ];
 }
 
+/** The schema of the values of an object whose keys the user chooses. */
+function entriesOf({ additionalProperties }: Node): Node {
+  return typeof additionalProperties === 'object' ? additionalProperties : {};
+}
+
 /** The members of the forms of a value that may be written in several. */
 function formsOf({ anyOf = [] }: Node): readonly (readonly [string, Node])[] {
   return anyOf.flatMap(({ properties = {} }) => Object.entries(properties));
@@ -88,7 +94,7 @@ function typeOf(node: Node): string {
     const { properties, anyOf } = node.items ?? {};
     return `list of ${anyOf === undefined ? (properties === undefined ? 'text' : 'objects') : 'text or objects'}`;
   }
-  if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of lists' : 'object';
+  if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of grants' : 'object';
   return node.type === 'string' ? 'text' : (node.type ?? '');
 }
 

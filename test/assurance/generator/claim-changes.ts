@@ -1,4 +1,5 @@
 // Changes to the payload of a token: its claims, and their JSON.
+import { claimedNames } from '../oracle/settings.ts';
 import { dropClaim, listInForm, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
 import { accounts, baseTime, certificates, tokenIds } from './identities.ts';
 import { words } from './random.ts';
@@ -40,11 +41,18 @@ export const claims: readonly TokenRow[] = [
     setClaim(draft.payload, identityClaim(context), number);
   }),
   row(3, 'another role', (draft, { random, issuer, setup, acc }) => {
-    const others = [...Object.keys(setup.settings.roles), 'viewer', 'Owner', 'owner,admin', 'toString'];
+    const others = [
+      ...claimedNames(setup.settings.roles),
+      ...Object.keys(setup.settings.roles),
+      'viewer',
+      'Owner',
+      'owner,admin',
+      'toString',
+    ];
     setClaim(draft.payload, placeOfSource(issuer.claims.role, acc), JSON.stringify(random.pick(others)));
   }),
   row(4, 'another list of roles', (draft, { random, issuer, setup, acc }) => {
-    const named = Object.keys(setup.settings.roles);
+    const named = claimedNames(setup.settings.roles);
     const lists = [[''], ['viewer', 'guest'], ['viewer', ...named], [...named, ...named], named, named.toReversed()];
     const broken = [[...named, 1], [null, ...named], [named], [{ role: named[0] }], [true], Object.assign({}, named)];
     const spaced = ['', ' ', named.join('  '), ` ${named[0]}`, `${named[0]} `, named.join(' '), named.join('\t')];
@@ -52,7 +60,7 @@ export const claims: readonly TokenRow[] = [
     setClaim(draft.payload, placeOfSource(issuer.claims.role, acc), JSON.stringify(value));
   }),
   row(4, 'a list of roles at its bounds', (draft, { random, issuer, setup, acc }) => {
-    const named = Object.keys(setup.settings.roles);
+    const named = claimedNames(setup.settings.roles);
     const roles = Array.from({ length: random.pick([0, 250, 251, 251]) }, (_, i) => named[i] ?? 'r');
     const list = random.chance(0.5) ? roles : roles.toReversed();
     const source = issuer.claims.role;
@@ -84,7 +92,7 @@ export const claims: readonly TokenRow[] = [
     setClaim(draft.payload, placeOfSource(source, acc), JSON.stringify(random.chance(0.93) ? value : list));
   }),
   row(5, 'another scope', (draft, { random, issuer, setup, acc }) => {
-    const named = Object.keys(setup.settings.scopes ?? { billing: [] });
+    const named = Object.keys(setup.settings.scopes ?? { billing: {} });
     const value = random.pick<unknown>([
       ...['', ' ', 'openid', named.join(' '), named.join('  '), ` ${named[0]}`, named[0], named.join(',')],
       ...[[], named, [...named, 1], [[named[0]]], null, 1, { [named[0] ?? 'x']: {} }, 'x '.repeat(251).trim()],

@@ -45,14 +45,18 @@ export function generateRequest(random: Random, setup: Setup, asked: GeneratedTo
 }
 
 function pickMethod({ random, setup, token }: RequestContext): string {
-  const allowed = Object.entries(setup.settings.roles).find(([role]) => role === token.role)?.[1] ?? ['GET'];
-  const method = random.pick(allowed);
+  const granted = Object.values(setup.settings.roles).find(({ names }) => names.includes(token.role))?.grants ?? [
+    'GET',
+  ];
+  const [method = 'GET'] = random.pick(granted).split(' ');
   return method === '*' ? random.pick(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) : method;
 }
 
 function pickPath({ random, setup, token }: RequestContext): string {
   const { routes } = setup.settings;
-  const open = routes.filter(({ roles }) => roles === undefined || roles.includes(token.role));
+  const open = routes.filter(
+    ({ roles }) => roles === undefined || roles.some(role => setup.settings.roles[role]?.names.includes(token.role)),
+  );
   const chosen = random.pick(open.length > 0 && random.chance(0.9) ? open : routes);
   const { path } = chosen;
   const isWide = chosen.characters === 'rfc3986';

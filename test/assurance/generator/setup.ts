@@ -112,14 +112,36 @@ const routeTables: readonly (readonly (string | WrittenRoute)[])[] = [
   ['/api/*', '/api/settings/*', '/api/accounts/:account_id/*', '/api/settings:reset/x', '/API/files/archive/*'],
 ];
 
-const roleTables: readonly Readonly<Record<string, readonly string[]>>[] = [
+const roleTables: readonly WrittenConfiguration['roles'][] = [
+  {
+    owner: ['*'],
+    manager: {
+      methods: ['GET', 'POST /api/subscriptions/*', 'PUT /api/:x/accounts/:account_id/items'],
+      names: ['Site Manager', 'admin'],
+    },
+    member: [
+      'GET',
+      'HEAD',
+      'POST /api/subscriptions/:account_id/*',
+      '* /api/subscriptions/accounts/:account_id/items/*',
+    ],
+  },
+  {
+    admin: { methods: ['* /api/*', 'PROPFIND /api/settings.json', 'GET'], names: ['8f2a0c11-\u00fc', '7', 'poster'] },
+    poster: {
+      methods: ['POST /api/settings/*', 'POST /api/subscriptions/:any/items', 'PATCH'],
+      names: ['writer', ''.padEnd(256, 'p')],
+    },
+    owner: ['GET /api/accounts/:account_id/*', 'GET /api/subscriptions/*', 'DELETE'],
+  },
   { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
   { owner: ['*'], member: ['GET', 'HEAD'] },
   { owner: ['*', 'PROPFIND'], 'auditor:eu': ['GET', 'OPTIONS'], 7: ['GET'] },
   { reader: ['GET'], writer: ['POST', 'PUT'], cleaner: ['DELETE', 'GET'], owner: ['*'] },
 ];
 
-const scopeTables: readonly Readonly<Record<string, readonly string[]>>[] = [
+const scopeTables: readonly NonNullable<WrittenConfiguration['scopes']>[] = [
+  { 'orders:read': ['GET /api/*', 'HEAD'], 'orders:write': ['* /api/subscriptions/*', 'GET'] },
   { billing: ['*'], 'orders:read': ['GET', 'HEAD'] },
   { 'orders:read': ['GET'], 'orders:write': ['POST', 'PUT', 'DELETE', 'PATCH'], all: ['*', 'PROPFIND'] },
   Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`s${i}x`, i % 5 === 4 ? ['GET', 'POST'] : ['*']])),
@@ -134,7 +156,7 @@ const resources = [
 
 function createRoutes(
   random: Random,
-  roles: Setup['settings']['roles'],
+  roles: WrittenConfiguration['roles'],
   scopes: WrittenConfiguration['scopes'],
   parameter: string,
 ): WrittenConfiguration['routes'] {

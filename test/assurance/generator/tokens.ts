@@ -1,4 +1,5 @@
 // Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
+import { claimedNames } from '../oracle/settings.ts';
 import { listInForm, placeOfSource, setClaim } from './claim-places.ts';
 import { accounts, baseTime, certificates, hostAccounts, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
@@ -26,7 +27,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const isAlone = typeof issuer.claims.acc === 'string' && others.length === 0;
   const own = random.chance(0.5) ? [acc, ...others] : [...others, acc];
   const role = random.chance(0.94)
-    ? random.pick(Object.keys(settings.roles))
+    ? random.pick(claimedNames(settings.roles))
     : random.pick(['viewer', '*', 'constructor', 'OWNER']);
   const app =
     random.chance(0.94) && !settings.apps.includes('*')
@@ -123,7 +124,7 @@ function writeRoles(
   { payload, acc, own, role }: WrittenRoles,
 ): void {
   const source = issuer.claims.role;
-  const named = Object.keys(setup.settings.roles);
+  const named = claimedNames(setup.settings.roles);
   const write = (account: string, roles: readonly string[]): void => {
     const place = placeOfSource(source, account);
     if (typeof source === 'string') {
@@ -166,7 +167,7 @@ function scopeList(random: Random, named: readonly string[]): readonly string[] 
 /** The roles in any order, with others that the configuration names and with strings that it does not name. */
 function roleList(random: Random, { settings }: Setup, role: string): readonly string[] {
   const roles = [role];
-  const others = [...random.some(Object.keys(settings.roles)), ...random.some(strayRoles)];
+  const others = [...random.some(claimedNames(settings.roles)), ...random.some(strayRoles)];
   for (const other of others) roles.splice(random.below(roles.length + 1), 0, other);
   return roles;
 }

@@ -2,9 +2,9 @@
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
 import { type RequestFinding, readRequest } from './request.ts';
-import { type Route, routesOf } from './request-path.ts';
+import { matchesExactly, type Route, routesOf } from './request-path.ts';
 import { isRevoked } from './revocation.ts';
-import type { Settings } from './settings.ts';
+import type { PermissionTable, Settings } from './settings.ts';
 import { type Claims, verifyToken } from './token.ts';
 
 export type Reason =
@@ -99,7 +99,7 @@ function applyPolicy(
   );
   const acc = addressed.kind === 'account' ? addressed.acc : undefined;
   const roles = acc === undefined ? [] : claims.rolesFor(acc);
-  const role = roles === undefined ? undefined : chosen(roles, settings.roles, 'roles', request.method, routes);
+  const role = roles === undefined ? undefined : chosen(roles, settings.roles, 'roles', request, routes);
   const identity = identityOf(claims, addressed, role?.name);
 
   if (isRevoked(settings.revoked, { ...claims, acc, iat }, now)) return { reason: 'token_revoked', identity };
@@ -110,11 +110,10 @@ function applyPolicy(
   if (settings.scopes === undefined) return { reason: 'allowed', identity };
   const scopes = claims.scopesFor(addressed.acc);
   if (scopes === undefined) return { reason: 'token_invalid', identity };
-  if (chosen(scopes, settings.scopes, 'scopes', request.method, routes).isPermitted)
-    return { reason: 'allowed', identity };
+  if (chosen(scopes, settings.scopes, 'scopes', request, routes).isPermitted) return { reason: 'allowed', identity };
   // The scopes of which one would allow it, in the order of `scopes`, at most 10.
   const { scopes: table } = settings;
-  const enough = Object.keys(table).filter(name => chosen([name], table, 'scopes', request.method, routes).isPermitted);
+  const enough = Object.keys(table).filter(name => chosen([name], table, 'scopes', request, routes).isPermitted);
   return { reason: 'scope_forbidden', identity, scopes: enough.slice(0, 10) };
 }
 
@@ -151,22 +150,29 @@ interface Chosen {
   readonly isPermitted: boolean;
 }
 
-// Of several, those that the table names count, in its order. Allowed if one and the same may use the method and is left by every
-// matching route; the first such one is the one in the answer.
+// Of several, those that the table names count, in its order. Allowed if one and the same may use the method on this path and is left by
+// every matching route; the first such one is the one in the answer.
 function chosen(
   names: readonly string[],
-  table: Readonly<Record<string, readonly string[]>>,
+  table: PermissionTable,
   kind: 'roles' | 'scopes',
-  method: string,
+  { method, segments }: RequestFinding,
   routes: readonly Route[],
 ): Chosen {
-  const known = Object.keys(table).filter(name => names.includes(name));
-  const withMethod = known.filter(name => mayUse(table[name] ?? [], method));
+  const entries = Object.entries(table).filter(([, entry]) => entry.names.some(name => names.includes(name)));
+  const known = entries.map(([key]) => key);
+  const withMethod = entries.flatMap(([key, { grants }]) => (mayUse(grants, method, segments) ? [key] : []));
   const permitted = withMethod.filter(name => routes.every(route => route[kind]?.includes(name) ?? true));
   // docs/explain.md: if none is permitted, the first of those that pass the most checks.
   return { name: permitted[0] ?? withMethod[0] ?? known[0], isPermitted: permitted.length > 0 };
 }
 
-function mayUse(methods: readonly string[], method: string): boolean {
-  return methods.includes(method) || (methods.includes('*') && usualMethods.includes(method));
+// "A grant is a method, or a method, a space and a template: then the role may use the method only where the template matches the path
+// (whole segments, literals byte for byte, parameters any one segment). `'*'` is a method here too. Grants add up."
+function mayUse(grants: readonly string[], method: string, segments: readonly string[]): boolean {
+  return grants.some(grant => {
+    const [granted = '', template] = grant.split(' ');
+    const isMethod = granted === method || (granted === '*' && usualMethods.includes(method));
+    return isMethod && (template === undefined || matchesExactly(template, segments));
+  });
 }

@@ -52,7 +52,7 @@ export function isPathAccepted(segments: readonly string[], settings: Settings):
     if (counts && parts.some((part, i) => part === `:${parameter}` && isOdd(segments[i] ?? ''))) return false;
   }
   // "Such a segment that a matching `strict` route covers, or no `rfc3986` route covers."
-  const matching = routes.filter(({ path }) => fits(path, segments));
+  const matching = routes.filter(({ path }) => matchesExactly(path, segments));
   return segments.every((segment, i) => {
     if (!isOdd(segment)) return true;
     const covering = matching.filter(({ path }) => templateParts(path)[i]?.startsWith(':') ?? true);
@@ -88,8 +88,8 @@ function hasLength(template: string, segments: readonly string[]): boolean {
   return template.endsWith('/*') ? segments.length >= length : segments.length === length;
 }
 
-/** Whether the template matches exactly. */
-function fits(template: string, segments: readonly string[]): boolean {
+/** Literals byte for byte, parameters any one segment. */
+export function matchesExactly(template: string, segments: readonly string[]): boolean {
   const parts = templateParts(template);
   return hasLength(template, segments) && parts.every((part, i) => part.startsWith(':') || part === segments[i]);
 }
@@ -107,7 +107,7 @@ export interface Route {
 /** The routes that match the path. */
 export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
   return settings.routes
-    .filter(({ path }) => fits(path, segments))
+    .filter(({ path }) => matchesExactly(path, segments))
     .map(({ path, roles, scopes }) => ({
       accounts: templateParts(path).flatMap((part, i) =>
         part === `:${settings.parameter}` ? [asNamed(segments[i] ?? '', settings)] : [],

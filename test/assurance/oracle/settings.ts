@@ -29,6 +29,16 @@ export interface WrittenIssuer {
   readonly allowIntegerClaims?: boolean;
 }
 
+/** A list of grants, or the same and what tokens call the role. */
+export type WrittenRole =
+  | readonly string[]
+  | { readonly methods: readonly string[]; readonly names: readonly string[] };
+
+/** By key, in the order of the configuration. */
+export type PermissionTable = Readonly<
+  Record<string, { readonly grants: readonly string[]; readonly names: readonly string[] }>
+>;
+
 export interface WrittenConfiguration {
   readonly issuers: readonly WrittenIssuer[];
   readonly token?: {
@@ -53,7 +63,7 @@ export interface WrittenConfiguration {
     readonly dots?: boolean;
     readonly case?: 'exact' | 'lower';
   };
-  readonly roles: Readonly<Record<string, readonly string[]>>;
+  readonly roles: Readonly<Record<string, WrittenRole>>;
   readonly scopes?: Readonly<Record<string, readonly string[]>>;
   readonly protectedResource?: { readonly resource: string };
   readonly apps?: readonly string[];
@@ -91,9 +101,9 @@ export interface Settings {
   readonly hosts: readonly string[] | undefined;
   readonly accountHeaders: readonly string[];
   readonly accountQuery: readonly string[];
-  readonly roles: Readonly<Record<string, readonly string[]>>;
+  readonly roles: PermissionTable;
   /** Undefined: scopes are not looked at. */
-  readonly scopes: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly scopes: PermissionTable | undefined;
   readonly apps: readonly string[];
   readonly resource: string | undefined;
   readonly identityPrefix: string;
@@ -131,11 +141,26 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     dots: written.account?.dots ?? false,
     lower: written.account?.case === 'lower',
     hosts: written.account?.hosts,
-    roles: written.roles,
-    scopes: written.scopes,
+    roles: tableOf(written.roles),
+    scopes: written.scopes && tableOf(written.scopes),
     resource: written.protectedResource?.resource,
     apps: written.apps ?? ['*'],
     identityPrefix: written.identityHeaders ?? 'x-auth-',
     revoked: written.revoked ?? [],
   };
+}
+
+// "The key itself is no name then."
+function tableOf(written: Readonly<Record<string, WrittenRole>>): PermissionTable {
+  return Object.fromEntries(
+    Object.entries(written).map(([key, role]) => [
+      key,
+      'methods' in role ? { grants: role.methods, names: role.names } : { grants: role, names: [key] },
+    ]),
+  );
+}
+
+/** What tokens call those of the table. */
+export function claimedNames(table: PermissionTable): readonly string[] {
+  return Object.values(table).flatMap(({ names }) => names);
 }

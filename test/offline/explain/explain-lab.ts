@@ -75,7 +75,11 @@ export async function startExplainLab(): Promise<ExplainLab> {
       { path: '/api/subscriptions/plans' },
     ],
     account: { headers: ['x-account-id'], query: ['account_id'] },
-    roles: { owner: ['*'], member: ['GET', 'HEAD'] },
+    roles: {
+      owner: ['*'],
+      member: ['GET', 'HEAD'],
+      poster: { methods: ['POST /api/subscriptions/accounts/:account_id/comments/*'], names: ['Site Poster'] },
+    },
     apps: ['web'],
     token: { maxBytes: 4096 },
     revocation: { file: writeFixture('explain-revoked.jsonl', '{"jti":"stolen","app":"web"}\n{"uid":"gone"}\n') },
