@@ -32,25 +32,27 @@ const start = { line: 1, column: 1 } as const;
 /** The problems of a file, with line and column unless it is longer than 4 MiB. */
 export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
-  const refused = (problems: readonly ConfigProblem[], bytes?: Uint8Array): EnvoyProblems => ({
+  // Without its bytes: no setting would help.
+  const refused = (problems: readonly ConfigProblem[]): EnvoyProblems => ({
     lines: formatProblems(file, problems),
     findings: problems.length,
     notJudged: 0,
-    bytes,
+    bytes: undefined,
   });
   if (content.kind === 'problem') return refused([unreadable({ path: [], position: start, message: content.problem })]);
   const { bytes } = content;
   if (bytes.length > maxBytesWithPositions) return lintJson(file, bytes, config);
   const document = parseYamlDocument(bytes, envoyYaml);
   const problems = document.problems.map(unreadable);
-  if ((problems.length > 0 || document.kind !== 'document' || lacksListeners(document.value)) && hasPlaceholders(bytes))
-    problems.unshift(unreadable({ path: [], position: start, message: placeholders }));
-  if (document.kind !== 'document') return refused(problems, bytes);
-  const foreign = describeForeignFile(document.value);
-  if (foreign !== undefined) return refused([unreadable({ path: [], position: start, message: foreign })], bytes);
+  const named = (message: string): EnvoyProblems => refused([unreadable({ path: [], position: start, message })]);
+  const foreign = document.kind === 'document' ? describeForeignFile(document.value) : describeDocuments(bytes);
+  if (foreign !== undefined) return named(foreign);
+  if (document.kind !== 'document') return hasPlaceholders(bytes) ? named(placeholders) : refused(problems);
   const { problems: found, notJudged } = lintEnvoy(document.value, config);
   const at = (path: ValuePath, message: string) =>
     toProblem({ path, position: document.positionOf(path, 'value'), message });
+  if (found.some(({ rule }) => rule === 'unreadable-value' || rule === 'nothing-checked') && hasPlaceholders(bytes))
+    return named(placeholders);
   problems.push(...found.map(({ path, message }) => at(path, message)));
   const unknown = notJudged.map(({ path, message }) => at(path, message));
   return {
@@ -67,15 +69,19 @@ function inOrder(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
 
 const placeholders = 'has placeholders of a template: render it first, and pass the result';
 
-function lacksListeners(value: unknown): boolean {
-  return (
-    !Array.isArray(memberOf(memberOf(value, 'static_resources'), 'listeners')) &&
-    memberOf(value, 'configs') === undefined
-  );
+/** Several YAML documents in one file are manifests of Kubernetes. */
+function describeDocuments(bytes: Uint8Array): string | undefined {
+  const texts = Buffer.from(bytes)
+    .toString()
+    .split(/^---.*$/m);
+  const read = texts.map(text => parseYamlDocument(Buffer.from(text), envoyYaml));
+  const items = read.flatMap(each => (each.kind === 'document' && each.value !== null ? [each.value] : []));
+  const isManifest = items.length > 0 && items.every(each => memberOf(each, 'apiVersion') !== undefined);
+  return isManifest ? describeForeignFile({ apiVersion: 'v1', kind: 'List', items }) : undefined;
 }
 
 function hasPlaceholders(bytes: Uint8Array): boolean {
-  return /\{\{|\$\{|<%/.test(Buffer.from(bytes).toString());
+  return /\{\{[^{}]*\}\}|\$\{\w|<%/.test(Buffer.from(bytes).toString());
 }
 
 /** The problems of the dump that the admin interface of an Envoy gives. */
@@ -93,7 +99,7 @@ function lintJson(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig):
   const foreign =
     parsed.kind === 'problem' ? `it is no JSON that can be read: ${parsed.problem}` : describeForeignFile(parsed.value);
   if (foreign !== undefined || parsed.kind === 'problem')
-    return { lines: lineOf(name, [], unread(foreign ?? '')), findings: 1, notJudged: 0, bytes };
+    return { lines: lineOf(name, [], unread(foreign ?? '')), findings: 1, notJudged: 0, bytes: undefined };
   const { problems, notJudged }: LintResult = lintEnvoy(parsed.value, config);
   const lines = [
     ...problems.map(({ path, message }) => lineOf(name, path, message)),

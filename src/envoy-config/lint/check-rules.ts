@@ -4,7 +4,7 @@ import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
+import { ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const maxTimeoutSeconds = 2;
 const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
@@ -99,15 +99,6 @@ export const checkRules = {
     find: ({ settings }) => {
       const version = settings.field('transport_api_version');
       return when(![undefined, 0, 2].includes(version.choice({ AUTO: 0, V2: 1, V3: 2 })), version, 'is not V3');
-    },
-  },
-  'grpc-service': {
-    what: 'The filter has `http_service`, or no service, in place of `grpc_service`',
-    why: 'account-authz speaks gRPC only; over HTTP the status alone decides, so any server that answers 200 allows the request',
-    fix: `write \`grpc_service: { timeout: ${seconds(authzCall.timeoutMs)}, envoy_grpc: { cluster_name: … } }\``,
-    find: ({ settings, service }) => {
-      const http = settings.field('http_service');
-      return http.isPresent ? ifPresent(http) : ifMissing(service);
     },
   },
   'google-grpc': {

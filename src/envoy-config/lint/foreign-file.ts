@@ -18,6 +18,9 @@ export function describeForeignFile(value: unknown): string | undefined {
     )
   )
     return `is a single resource, not a bootstrap: ${dumpOfIt}`;
+  const sections = memberOf(value, 'configs');
+  if (Array.isArray(sections) && !sections.some(each => text(each, '@type')?.endsWith('.ListenersConfigDump')))
+    return `is a dump without listeners: ${dumpOfIt}`;
   const type = text(value, '@type') ?? '';
   if (type !== '' && !type.includes('envoy.admin.') && !type.includes('envoy.config.bootstrap.'))
     return `is a single resource (${type

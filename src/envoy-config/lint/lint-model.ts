@@ -1,5 +1,6 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
 import { type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
+import { authzCluster } from '../authz-filter.ts';
 import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../settings.ts';
 import { type Cluster, isAt, readClusters } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
@@ -143,8 +144,12 @@ function readChecks(
 // Another ext_authz may ask another service; one over HTTP always does. If all of them do, a cluster has the wrong address instead.
 function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
   const overGrpc = checks.filter(({ settings }) => !settings.field('http_service').isPresent);
-  const own = overGrpc.filter(({ cluster, config }) => isAt(cluster, config.listen) !== false);
-  return own.length > 0 ? own : checks;
+  const at = (wanted: boolean | undefined) =>
+    overGrpc.filter(({ cluster, config }) => isAt(cluster, config.listen) === wanted);
+  const named = at(undefined).filter(({ cluster }) =>
+    [cluster?.name ?? '', ...(cluster?.keys ?? [])].some(each => each.includes(authzCluster)),
+  );
+  return [at(true), named, at(undefined), overGrpc].find(each => each.length > 0) ?? [];
 }
 
 function runsForProtected(filter: HttpFilter, { protectedTargets }: ConnectionManager): boolean {

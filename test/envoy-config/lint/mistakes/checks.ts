@@ -49,8 +49,11 @@ export const checks: Mistakes = {
   'transport-api-version': {
     'protocol version 2': p => set(p.check, { transport_api_version: 'V2' }),
   },
-  'grpc-service': {
-    'HTTP instead of gRPC': p => [remove(p.check, 'grpc_service'), set(p.check, { http_service: { server_uri: {} } })],
+  'unchecked-listener': {
+    'the check of an HTTP service alone': p => [
+      remove(p.check, 'grpc_service'),
+      set(p.check, { http_service: { server_uri: {} } }),
+    ],
   },
   'google-grpc': {
     google_grpc: p => [remove(p.service, 'envoy_grpc'), set(p.service, { google_grpc: { target_uri: 'x' } })],

@@ -12,6 +12,22 @@ import {
 } from './planting.ts';
 
 export const harmlessSettings: HarmlessEdits = {
+  'another authorization service on another machine before the check': p => {
+    const load_assignment = {
+      endpoints: [
+        { lb_endpoints: [{ endpoint: { address: { socket_address: { address: 'opa', port_value: 9191 } } } }] },
+      ],
+    };
+    p.root.static_resources.clusters.push({ name: 'opa', type: 'STRICT_DNS', load_assignment });
+    p.filters.unshift(
+      filter('ext_authz.v3.ExtAuthz', {
+        grpc_service: { envoy_grpc: { cluster_name: 'opa' } },
+        failure_mode_allow: true,
+      }),
+    );
+  },
+  'another authorization service behind the check': p =>
+    p.filters.splice(3, 0, filter('ext_authz.v3.ExtAuthz', { http_service: { server_uri: { cluster: 'x' } } })),
   'an absent version of the protocol, which is 3': p => remove(p.check, 'transport_api_version'),
   'the version AUTO': p => set(p.check, { transport_api_version: 'AUTO' }),
   "Istio's own statistics behind the check": p =>
