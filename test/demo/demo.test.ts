@@ -94,14 +94,6 @@ describe('npm run demo', function () {
     expect(await run.exited).to.equal(0);
     await expectNothingAt(run.output());
   });
-
-  it('stops all parts when it is interrupted in a step', async () => {
-    const interrupted = start('demo/main.ts');
-    await interrupted.shows('alice lists subscriptions');
-    interrupted.child.kill('SIGTERM');
-    expect(await interrupted.exited).to.equal(143);
-    await expectNothingAt(interrupted.output());
-  });
 });
 
 describe('the client of compose.yaml', function () {
