@@ -4,10 +4,9 @@ import { hash } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
-import type { Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, type ZlibOptions } from 'node:zlib';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
@@ -228,45 +227,29 @@ async function readResponse(response: IncomingMessage, sentEtag: string | undefi
   if (statusCode === 304 && sentEtag !== undefined) return { kind: 'notModified' };
   if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) return problem('redirect refused');
   if (statusCode !== 200) return problem(`status ${statusCode}`);
-  const encoding = headers['content-encoding'] ?? 'identity';
-  const decoder = decoders.get(encoding);
-  if (decoder === undefined && encoding !== 'identity') return problem('content encoding');
-  const bytes = await readBody(response, decoder?.());
-  const { etag = '' } = headers;
+  const { etag = '', 'content-encoding': encoding = 'identity' } = headers;
+  const decode = decoders.get(encoding);
+  if (decode === undefined && encoding !== 'identity') return problem('content encoding');
+  const body = await readBody(response);
+  const bytes = decode === undefined ? body : await decode(body, { maxOutputLength: maxDocumentBytes });
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim();
   return { kind: 'document', bytes, mediaType, etag: /^(?:W\/)?"[!#-~]{0,256}"$/.test(etag) ? etag : undefined };
 }
 
 // Some servers compress despite `identity`. At most one coding, never a chain (CVE-2026-22036).
-const decoders: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
+const decoders: ReadonlyMap<string, (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer>> = new Map([
+  ['gzip', promisify<Uint8Array, ZlibOptions, Buffer>(gunzip)],
+  ['x-gzip', promisify<Uint8Array, ZlibOptions, Buffer>(gunzip)],
+  ['deflate', promisify<Uint8Array, ZlibOptions, Buffer>(inflate)],
+  ['br', promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)],
 ]);
 
-/** Bounds the body as it comes, and its decoded size. */
-async function readBody(response: IncomingMessage, decoder: Transform | undefined): Promise<Uint8Array> {
-  if (decoder === undefined) return collect(response);
-  // The decoder passes the error of its input on, and `collect` throws it.
-  pipeline(bounded(response), decoder).catch(() => undefined);
-  return collect(decoder);
-}
-
-async function* bounded(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  let size = 0;
-  for await (const chunk of source) {
-    size += chunk.length;
-    if (size > maxDocumentBytes) throw new FetchProblem('body too large');
-    yield chunk;
-  }
-}
-
 // Into one buffer: a list of half a million chunks of one byte takes a hundred times their size.
-async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function readBody(response: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafeSlow(maxDocumentBytes);
   let size = 0;
-  for await (const chunk of bounded(source)) {
+  for await (const chunk of response) {
+    if (size + chunk.length > maxDocumentBytes) throw new FetchProblem('body too large');
     buffer.set(chunk, size);
     size += chunk.length;
   }

@@ -79,7 +79,7 @@ export interface KeyRingStatus {
   readonly skipped: readonly SkippedKey[];
 }
 
-/** Errors of the hooks are ignored. An event names all issuers that it is about, at least one. */
+/** An event names all issuers that it is about, at least one. Must not throw. */
 export interface KeyRingObserver {
   onRefresh(event: {
     readonly issuers: readonly string[];
@@ -136,14 +136,13 @@ export function isKeyFileError(error: unknown): error is Error {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = options;
+  const { keys: settings, observer, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = options;
   const [first] = options.issuers;
   const { algorithms, jwksFile } = first;
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
   const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
   const readSource = createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 });
-  const observe = quietly(options.observer);
   let lastWarning: string | undefined;
   const seed = createKeySeed({
     issuers,
@@ -155,7 +154,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     maxAgeMs,
     wallNow,
     onResult(problem) {
-      if (problem !== undefined && problem !== lastWarning) observe.onWarning({ issuers, problem });
+      if (problem !== undefined && problem !== lastWarning) observer.onWarning({ issuers, problem });
       lastWarning = problem;
     },
   });
@@ -181,7 +180,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     state = next.state;
     for (const effect of next.effects) perform(effect);
     setTimer(nowMs);
-    if (!wasUsable && hasUsableKeys()) observe.onUsable(issuers);
+    if (!wasUsable && hasUsableKeys()) observer.onUsable(issuers);
     return next.effects;
   }
 
@@ -228,7 +227,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const isNews = parsed?.kind === 'problem' || (parsed && !isDeepStrictEqual(parsed.skipped, skipped));
     if (parsed !== undefined) skipped = parsed.skipped;
     const keys = hasUsableKeys() ? set.keys.size : 0;
-    observe.onRefresh({ issuers, result: lastResult, problem, keys, skipped: isNews ? skipped : undefined });
+    observer.onRefresh({ issuers, result: lastResult, problem, keys, skipped: isNews ? skipped : undefined });
   }
 
   // What an issuer asks.
@@ -320,22 +319,4 @@ function toOutcome(read: SourceResult, parsed: KeySet | KeySetProblem | undefine
   if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed };
   const { kind, problem } = { problem: '', ...read, ...parsed };
   return kind === 'problem' ? { kind: 'failed', problem } : { kind: 'notModified' };
-}
-
-/** An observer must not stop the keys. */
-function quietly(observer: KeyRingObserver): KeyRingObserver {
-  const safe =
-    <Event>(hook: (event: Event) => void) =>
-    (event: Event): void => {
-      try {
-        hook(event);
-      } catch {
-        // See above.
-      }
-    };
-  return {
-    onRefresh: safe(event => observer.onRefresh(event)),
-    onUsable: safe(issuers => observer.onUsable(issuers)),
-    onWarning: safe(event => observer.onWarning(event)),
-  };
 }

@@ -1,6 +1,6 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
-import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
+import { loadRegularFile } from '../files/bounded-file.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/key-url.ts';
 import { quotedPrintable } from '../text/printable.ts';
@@ -137,17 +137,9 @@ export function parseDiscovery(
   return jwksUri;
 }
 
-const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
-  missing: 'no such file',
-  'not regular': 'not a regular file',
-  denied: 'file not readable',
-  'too large': 'body too large',
-  other: 'file error',
-};
-
 async function readKeyFile(path: string): Promise<SourceResult> {
   const content = await loadRegularFile(path, maxDocumentBytes);
-  return content.kind === 'problem' ? problem(fileProblems[content.reason]) : { ...content, kind: 'document' };
+  return content.kind === 'problem' ? content : { ...content, kind: 'document' };
 }
 
 /** One timeout for all of `work`. Does not wait for work that ignores its signal. */
@@ -168,6 +160,6 @@ async function withinTime(
     const timer = setTimeout(end, timeoutMs, problem('timed out')).unref();
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    else work(controller.signal).then(end, () => end(problem('file error')));
+    else work(controller.signal).then(end, () => end(problem('internal error')));
   });
 }

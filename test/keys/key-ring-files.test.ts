@@ -108,7 +108,7 @@ describe('files of a key ring', () => {
     });
 
     for (const [name, text, problem] of [
-      ['that is missing', undefined, 'no such file'],
+      ['that is missing', undefined, 'the file does not exist'],
       ['that is malformed', '{', 'not JSON'],
       ['without a usable key', '{"keys":[]}', 'no usable key: the list is empty'],
     ] as const) {

@@ -295,18 +295,6 @@ describe('key ring', () => {
       expect(refreshes[2]?.problem).to.equal('no usable key: k2 (use: enc)');
       expect(warnings).to.deep.equal([]);
     });
-
-    it('can throw without breaking the ring', async () => {
-      const fail = (): never => {
-        throw new Error('hook');
-      };
-      const issuer = await issuerWith(['k1']);
-      issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
-      const observer = { onRefresh: fail, onUsable: fail, onWarning: fail };
-      const { ring } = ringLab({ jwksUrl: issuer.jwksUrl }, {}, observer);
-      await ring.start();
-      expect(await kindOf(ring.find('k1'))).to.equal('key');
-    });
   });
 
   describe('stop', () => {

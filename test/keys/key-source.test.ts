@@ -223,10 +223,12 @@ describe('key source', () => {
       const folder = await mkdtemp(`${tmpdir()}/account-authz-source-`);
       ends.push(() => rm(folder, { recursive: true }));
       const problemOf = async (jwksFile: string) => textOf(await read({ jwksFile }));
-      expect(await problemOf(`${folder}/none`)).to.equal('no such file');
-      expect(await problemOf(folder)).to.equal('not a regular file');
-      expect(await problemOf('/dev/zero')).to.equal('not a regular file');
-      expect(await problemOf(await write('large.json', ' '.repeat(512 * 1024 + 1)))).to.equal('body too large');
+      expect(await problemOf(`${folder}/none`)).to.equal('the file does not exist');
+      expect(await problemOf(folder)).to.equal('the file is not a regular file');
+      expect(await problemOf('/dev/zero')).to.equal('the file is not a regular file');
+      expect(await problemOf(await write('large.json', ' '.repeat(512 * 1024 + 1)))).to.equal(
+        'the file is larger than 524288 bytes',
+      );
     });
   });
 });

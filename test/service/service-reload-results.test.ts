@@ -53,7 +53,7 @@ describe('result of a configuration reload', () => {
     });
 
     const rows: readonly (readonly [name: string, file: () => Promise<string>, problem: string])[] = [
-      ['does not exist', async () => '/nowhere/jwks.json', 'no such file'],
+      ['does not exist', async () => '/nowhere/jwks.json', 'the file does not exist'],
       ['has no usable key', () => keyFile({ keys: [] }), 'no usable key: the list is empty'],
     ];
     for (const [name, file, problem] of rows) {
