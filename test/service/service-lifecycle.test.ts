@@ -41,6 +41,45 @@ describe('service without its issuer', () => {
   });
 });
 
+describe('service whose issuer publishes keys that it cannot use', () => {
+  it('names each with its reason in the log and in /readyz, and serves what is left', async () => {
+    const key = await signingKey('k1');
+    const { kid: _, ...nameless } = key.publicJwk;
+    const broken = [
+      { ...key.publicJwk, use: 'jwt-svid' },
+      { kty: 'RSA', kid: '1', e: 'AQAB', n: 'x=y' },
+      { kty: 'oct' },
+    ];
+    const skipped = [
+      { key: 'k1', reason: 'use: jwt-svid' },
+      { key: '1', reason: 'n is not base64url' },
+      { key: 'keys[2]', reason: 'kty oct: a shared secret' },
+    ];
+    const keys = { cooldownSeconds: 1, refreshSeconds: 1, maxAgeSeconds: 60 };
+    const published = broken.map(publicJwk => ({ ...key, publicJwk }));
+    const config = { keys, log: { level: 'debug' } };
+    const lab = await startServiceLab({ ready: false, config, keys: published });
+    try {
+      const readiness = async () => (await (await lab.admin('/readyz')).json()) as { issuers: readonly object[] };
+      expect((await readiness()).issuers[0]).to.deep.include({ state: 'loading', skipped });
+      const failed = lab.log.find(({ msg }) => msg === 'key refresh failed');
+      expect(failed).to.deep.include({ level: 'warn', skipped });
+      expect(failed?.problem).to.equal(
+        'no usable key: k1 (use: jwt-svid), 1 (n is not base64url), keys[2] (kty oct: a shared secret)',
+      );
+
+      lab.issuer.publish([...broken.slice(1), { ...nameless, kid: '' }, nameless]);
+      await until(async () => (await lab.admin('/readyz')).ok);
+      expect(lab.log.filter(({ msg, skipped }) => msg === 'key refresh' && skipped !== undefined)).to.have.length(1);
+      expect(reasonOf(await lab.check(`Bearer ${await lab.token({ header: { kid: undefined } })}`))).to.equal(
+        'allowed',
+      );
+    } finally {
+      await lab.stop();
+    }
+  });
+});
+
 describe('service with keys before listen is bound', () => {
   it('becomes ready only when listen is bound', async () => {
     const keys = JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] });
