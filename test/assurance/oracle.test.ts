@@ -22,6 +22,7 @@ const leastShares: Readonly<Record<string, number>> = {
   role_forbidden: 2,
   scope_forbidden: 0.7,
   app_forbidden: 0.2,
+  origin_forbidden: 0.2,
   account_mismatch: 1.5,
   route_unknown: 1,
   keys_unavailable: 1,

@@ -82,6 +82,41 @@ export const headers: readonly RequestRow[] = [
       ]),
     );
   }),
+  row(5, 'another place of the token', (draft, { random, setup, token }) => {
+    const place = random.pick(setup.settings.from);
+    const text = random.pick([token.text, token.text, 'x', '', `"${token.text}"`, `${token.text},x`, ' ']);
+    if (place === 'authorization')
+      draft.lines.push(['authorization', random.pick([`Bearer ${text}`, 'Basic eDp5', '', text])]);
+    else if ('header' in place)
+      draft.lines.push([
+        random.pick([place.header, place.header.toUpperCase(), place.header.replaceAll('-', '_')]),
+        text,
+      ]);
+    else
+      draft.lines.push([
+        'cookie',
+        random.pick([
+          `${place.cookie}=${text}`,
+          `a=1; ${place.cookie} = ${text} ; b`,
+          place.cookie,
+          `${place.cookie.toUpperCase()}=x`,
+        ]),
+      ]);
+  }),
+  row(4, 'the origin of another page, or an upgrade', (draft, { random }) => {
+    if (random.chance(0.5)) drop(draft, 'origin');
+    draft.lines.push(
+      random.pick([
+        ['origin', 'https://evil.test'],
+        ['origin', 'null'],
+        ['Origin', 'https://app.test'],
+        ['origin', 'https://app.test/'],
+        ['connection', 'Upgrade'],
+        ['connection', 'keep-alive, upgrade'],
+        ['connection', 'x-id-token'],
+      ] as const) as [string, string],
+    );
+  }),
   row(4, 'headers that must not matter', (draft, { random }) =>
     draft.lines.push(
       random.pick([

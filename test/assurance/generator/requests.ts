@@ -23,7 +23,7 @@ export function generateRequest(random: Random, setup: Setup, asked: GeneratedTo
     path: pickPath(context),
     query: undefined,
     host: pickHost(context),
-    lines: [['authorization', `Bearer ${token.text}`]],
+    lines: tokenLines(context),
     certificate: pickCertificate(context),
     finish: [],
   };
@@ -42,6 +42,20 @@ export function generateRequest(random: Random, setup: Setup, asked: GeneratedTo
   ]);
   const changes = Array.from({ length: count }, () => changeRequest(draft, context));
   return { message: draft.finish.reduce((message, change) => change(message), toMessage(draft, random)), changes };
+}
+
+/** The token in one of its places, with other cookies and the origin of a page beside a cookie. */
+function tokenLines({ random, setup, token }: RequestContext): [name: string, value: string][] {
+  const { from, origins } = setup.settings;
+  const place = random.pick(from);
+  if (place === 'authorization') return [['authorization', `Bearer ${token.text}`]];
+  if ('header' in place) return [[place.header, token.text]];
+  const others = random.some(['a=1', 'b="x"', 'theme=caf\u00e9', 'tok=x', 'empty=', 'flag'], 0);
+  const pairs = [...others.slice(0, 1), `${place.cookie}=${token.text}`, ...others.slice(1)];
+  const lines: [string, string][] = random.chance(0.8)
+    ? [['cookie', pairs.join(random.pick(['; ', '; ', ';', ' ;\t']))]]
+    : pairs.map(pair => ['cookie', pair]);
+  return random.chance(0.7) ? [...lines, ['origin', random.pick(origins)]] : lines;
 }
 
 function pickMethod({ random, setup, token }: RequestContext): string {

@@ -65,6 +65,13 @@ export function createSetup(random: Random, index: number): Setup {
   return { written, settings, keys, signers };
 }
 
+const tokenPlaces: readonly Pick<NonNullable<WrittenConfiguration['token']>, 'from' | 'origins'>[] = [
+  { from: [{ header: 'x-id-token' }, 'authorization'] },
+  { from: ['authorization', { cookie: 'token' }], origins: ['https://app.test', 'http://localhost:3000'] },
+  { from: [{ cookie: 'token' }, { cookie: '__Host-t' }], origins: ['https://app.test'] },
+  { from: [{ header: 'x-id-token' }, { cookie: 'token' }, 'authorization'], origins: ['https://app.test'] },
+];
+
 const states: readonly KeysState[] = [
   ...(['usable', 'usable', 'usable', 'outage', 'usable', 'usable', 'usable', 'loading'] as const),
   ...(['usable', 'usable', 'usable', 'outage', 'usable', 'usable', 'usable', 'stale'] as const),
@@ -275,6 +282,7 @@ function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['
     maxLifetimeSeconds: random.pick([120, 3600, 86_400]),
     ...(random.chance(0.6) ? { maxBytes: random.pick([1024, 2048, 8192]) } : {}),
     forward: random.chance(0.3),
+    ...(random.chance(0.35) ? random.pick(tokenPlaces) : {}),
   };
 }
 

@@ -44,6 +44,7 @@ const table: Readonly<
   scope_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
   role_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
   app_forbidden: { http: 403, code: 7, decision: 'deny' },
+  origin_forbidden: { http: 403, code: 7, decision: 'deny' },
   account_mismatch: { http: 403, code: 7, decision: 'deny' },
   route_unknown: { http: 404, code: 5, decision: 'deny' },
   keys_unavailable: { http: 503, code: 14, decision: 'unavailable' },
@@ -88,7 +89,7 @@ export function differences(answer: Answer, decision: Decision, settings: Settin
   return wrong;
 }
 
-function allowDifferences(answer: Answer, { identity, headers }: Decision, settings: Settings): string[] {
+function allowDifferences(answer: Answer, { identity, cookie, headers }: Decision, settings: Settings): string[] {
   const wrong: string[] = [];
   const { ok_response: ok } = answer;
   if (answer.status?.code !== 0) wrong.push('an allow without an explicit code 0');
@@ -99,14 +100,16 @@ function allowDifferences(answer: Answer, { identity, headers }: Decision, setti
 
   const set = ok.headers.map(option => `${option.header?.key}: ${option.header?.value}`).sort();
   const known = identityFields.filter(field => identity[field] !== undefined);
-  const expected = known.map(field => `${prefix}${field}: ${identity[field]}`).sort();
+  const ofIdentity = known.map(field => `${prefix}${field}: ${identity[field]}`);
+  const expected = [...ofIdentity, ...(cookie ? [`cookie: ${cookie}`] : [])].sort();
   if (!isSameList(set, expected)) wrong.push('other headers than those of the identity');
   if (!ok.headers.every(isOverwrite)) wrong.push('a header set that does not overwrite');
 
   const removed = new Set(ok.headers_to_remove.map(name => name.toLowerCase()));
   const shown = [...headers.keys()].filter(name => !names.includes(name));
   const required = new Set([
-    ...(settings.forward ? [] : ['authorization']),
+    ...(settings.forward ? [] : ['authorization', ...tokenHeaders(settings).flatMap(mixtures)]),
+    ...(cookie === '' ? ['cookie'] : []),
     ...lookAlikes(prefix),
     ...names.filter(name => !expected.some(line => line.startsWith(`${name}: `))),
     ...shown.filter(name => name.startsWith(prefix) && isHeaderName(name)),
@@ -189,6 +192,10 @@ function metadataDifferences(answer: Answer, expected: Readonly<Record<string, s
 
 function isOverwrite({ header, append, append_action: action }: HeaderOption): boolean {
   return append?.value === false && action === overwriteIfExistsOrAdd && header?.raw_value.length === 0;
+}
+
+function tokenHeaders({ from }: Settings): readonly string[] {
+  return from.flatMap(place => (typeof place === 'object' && 'header' in place ? place.header : []));
 }
 
 const knownLookAlikes = new Map<string, readonly string[]>();

@@ -6,6 +6,7 @@ import { matchesExactly, type Route, routesOf } from './request-path.ts';
 import { isRevoked } from './revocation.ts';
 import type { PermissionTable, Settings } from './settings.ts';
 import { type Claims, verifyToken } from './token.ts';
+import { isForeignPage } from './token-place.ts';
 
 export type Reason =
   | 'allowed'
@@ -17,6 +18,7 @@ export type Reason =
   | 'account_required'
   | 'role_forbidden'
   | 'scope_forbidden'
+  | 'origin_forbidden'
   | 'app_forbidden'
   | 'account_mismatch'
   | 'route_unknown'
@@ -42,6 +44,8 @@ export interface Decision {
   readonly identity: Identity | undefined;
   /** The scopes of the challenge. */
   readonly scopes: readonly string[];
+  /** What the upstream gets as `cookie`; undefined: what was sent. */
+  readonly cookie: string | undefined;
   /** The headers of the request, lower-case name → values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
@@ -59,10 +63,24 @@ export function decide(
   const request = readRequest(message, settings);
   const { headers } = request;
   if ('kind' in request)
-    return { reason: 'request_invalid', alsoPermitted: [], identity: undefined, scopes: [], headers };
+    return {
+      reason: 'request_invalid',
+      alsoPermitted: [],
+      identity: undefined,
+      scopes: [],
+      cookie: undefined,
+      headers,
+    };
   const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
   const { reason, alsoPermitted = [], identity, scopes = [] } = applyPolicy(request, settings, keys, now);
-  return { reason, alsoPermitted: [...open, ...alsoPermitted], identity, scopes, headers };
+  return {
+    reason,
+    alsoPermitted: [...open, ...alsoPermitted],
+    identity,
+    scopes,
+    cookie: request.place.cookie,
+    headers,
+  };
 }
 
 interface Verdict {
@@ -82,14 +100,20 @@ function applyPolicy(
   const routes = routesOf(request.segments, settings);
   if (!request.isHostKnown || routes.length === 0) return { reason: 'route_unknown' };
 
-  // The scheme's case does not matter; one space or more; another scheme, or no token after `Bearer`: token_missing.
-  const { authorization } = request;
-  if (!/^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i.test(authorization)) return { reason: 'token_missing' };
-  const afterScheme = authorization.slice('bearer'.length);
-  if (afterScheme === '') return { reason: 'token_missing' };
+  const { token } = request.place;
   // Without a space after the scheme: another scheme, or an invalid token of this one (H-006).
-  if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoPermitted: ['token_invalid'] };
-  const found = verifyToken(afterScheme.replace(/^ +/, ''), request.certificate, settings, keys, now);
+  if (token === undefined) {
+    const isOpen =
+      settings.from.includes('authorization') && /^bearer[^!#$%&'*+.^_`|~0-9a-z-]/i.test(request.authorization);
+    return { reason: 'token_missing', alsoPermitted: isOpen ? ['token_invalid'] : [] };
+  }
+  // The scheme's case does not matter; one space or more; no token after `Bearer`: token_missing.
+  const text = 'text' in token ? token.text : token.authorization.slice('bearer'.length).replace(/^ +/, '');
+  if (text === '') return { reason: 'token_missing' };
+  const isCookie = 'text' in token && token.isCookie;
+  if (isCookie && isForeignPage(request.method, request.headers, settings.origins))
+    return { reason: 'origin_forbidden' };
+  const found = verifyToken(text, request.certificate, settings, keys, now);
   if (found.kind === 'refused') return found;
 
   const { claims, iat } = found;

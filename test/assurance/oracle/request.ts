@@ -3,7 +3,9 @@ import type { CheckMessage, HttpAttributes } from './message.ts';
 import { isPathAccepted, routesOf, segmentsOf } from './request-path.ts';
 import { accountsInQuery } from './request-query.ts';
 import type { Settings } from './settings.ts';
+import { isSameButForSigns, withoutSpaceAround } from './text.ts';
 import { asNamed, isAccountName } from './token.ts';
+import { type PlaceFinding, readPlaces } from './token-place.ts';
 
 export interface RequestFinding {
   readonly method: string;
@@ -12,6 +14,7 @@ export interface RequestFinding {
   readonly accounts: readonly string[];
   /** Whether an entry of `hosts` matches. */
   readonly isHostKnown: boolean;
+  readonly place: PlaceFinding;
   /** The Authorization value without surrounding white space; empty if absent. */
   readonly authorization: string;
   /** The client's certificate as the check shows it. */
@@ -41,6 +44,10 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const authorizations = (headers.get('authorization') ?? []).map(withoutSpaceAround).filter(value => value !== '');
   if (authorizations.length > 1 || authorizations.some(value => value.includes(','))) return outside;
 
+  const [authorization = ''] = authorizations;
+  const place = readPlaces(headers, authorization, settings);
+  if (place === undefined) return outside;
+
   if (hasAmbiguousHeader(headers, settings)) return outside;
 
   const inHeaders = accountsInHeaders(headers, settings.accountHeaders);
@@ -58,7 +65,8 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
     segments,
     accounts: named,
     isHostKnown: host.isKnown,
-    authorization: authorizations[0] ?? '',
+    place,
+    authorization,
     certificate: message.attributes?.source?.certificate ?? '',
     headers,
     mayBeInvalid: http.method.length > 32 || inQuery.mayBeInvalid,
@@ -165,7 +173,9 @@ function asciiLower(text: string): string {
 function hasAmbiguousHeader(headers: ReadonlyMap<string, readonly string[]>, settings: Settings): boolean {
   const nominated = (headers.get('connection') ?? []).flatMap(line => line.split(',')).map(withoutSpaceAround);
   const isOwned = (name: string): boolean =>
-    name.startsWith(settings.identityPrefix) || settings.accountHeaders.includes(name);
+    name.startsWith(settings.identityPrefix) ||
+    settings.accountHeaders.includes(name) ||
+    settings.from.some(place => typeof place === 'object' && 'header' in place && place.header === name);
   if (nominated.some(name => isOwned(name.toLowerCase()))) return true;
   if (settings.accountQuery.length === 0) return false;
   const [contentType = '', ...others] = [...new Set(headers.get('content-type'))];
@@ -194,18 +204,4 @@ function accountsInHeaders(
     accounts.push(value);
   }
   return accounts;
-}
-
-function isSameButForSigns(name: string, other: string): boolean {
-  const isSign = (character: string): boolean => !/^[a-z0-9]$/.test(character);
-  const theirs = [...other];
-  const ours = [...name];
-  return (
-    ours.length === theirs.length &&
-    ours.every((character, i) => character === theirs[i] || (isSign(character) && theirs[i] === '-'))
-  );
-}
-
-export function withoutSpaceAround(value: string): string {
-  return value.replace(/^[ \t]+/, '').replace(/[ \t]+$/, '');
 }

@@ -1,5 +1,6 @@
 // The configuration as an operator writes it (the contract), and the settings with its defaults.
 import type { RevocationEntry } from './revocation.ts';
+import type { Place } from './token-place.ts';
 
 /** Text, or one of the two forms that read a list. */
 export type ListSource =
@@ -46,6 +47,8 @@ export interface WrittenConfiguration {
     readonly maxLifetimeSeconds?: number;
     readonly maxBytes?: number;
     readonly forward?: boolean;
+    readonly from?: readonly Place[];
+    readonly origins?: readonly string[];
   };
   readonly routes: readonly {
     readonly path: string;
@@ -91,6 +94,8 @@ export interface Settings {
   readonly maxLifetimeSeconds: number;
   readonly maxBytes: number;
   readonly forward: boolean;
+  readonly from: readonly Place[];
+  readonly origins: readonly string[];
   readonly routes: WrittenConfiguration['routes'];
   /** The name of the path parameter that is the account. */
   readonly parameter: string;
@@ -134,6 +139,8 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     maxLifetimeSeconds: written.token?.maxLifetimeSeconds ?? 86_400,
     maxBytes: written.token?.maxBytes ?? 8192,
     forward: written.token?.forward ?? false,
+    from: written.token?.from ?? ['authorization'],
+    origins: written.token?.origins ?? [],
     routes: written.routes,
     accountHeaders: (written.account?.headers ?? []).map(name => name.toLowerCase()),
     accountQuery: written.account?.query ?? [],

@@ -1,0 +1,70 @@
+// Where a request carries its token, by the contract, "Places of the token".
+import type { Settings } from './settings.ts';
+import { isSameButForSigns, withoutSpaceAround } from './text.ts';
+
+export type Place = 'authorization' | { readonly header: string } | { readonly cookie: string };
+
+export interface PlaceFinding {
+  /** The Authorization value, or what a header or a cookie has; undefined: the request has no place of a token. */
+  readonly token:
+    | { readonly authorization: string }
+    | { readonly text: string; readonly isCookie: boolean }
+    | undefined;
+  /** What the upstream gets as `cookie` in place of what was sent; undefined: what was sent. */
+  readonly cookie: string | undefined;
+}
+
+/** Undefined: `request_invalid`. */
+export function readPlaces(
+  headers: ReadonlyMap<string, readonly string[]>,
+  authorization: string,
+  { from, forward }: Settings,
+): PlaceFinding | undefined {
+  const pairs = (headers.get('cookie') ?? []).join('; ').split(';');
+  const nameOf = (pair: string): string => withoutSpaceAround(pair.split('=', 1)[0] ?? '');
+  const found: PlaceFinding['token'][] = [];
+  for (const place of from) {
+    if (place === 'authorization') {
+      // "A request where it is empty or has another scheme does not have this place."
+      if (/^bearer(?: |$)/i.test(authorization)) found.push({ authorization });
+    } else if ('header' in place) {
+      // "It has no underscore look-alike." "A token header in two lines, empty or with a comma."
+      if ([...headers.keys()].some(name => name !== place.header && isSameButForSigns(name, place.header)))
+        return undefined;
+      const lines = headers.get(place.header);
+      if (lines === undefined) continue;
+      const text = withoutSpaceAround(lines[0] ?? '');
+      if (lines.length > 1 || text === '' || text.includes(',')) return undefined;
+      found.push({ text, isCookie: false });
+    } else {
+      // "A cookie whose name occurs twice or whose value is empty or quoted."
+      const [pair, ...others] = pairs.filter(each => nameOf(each) === place.cookie);
+      if (pair === undefined) continue;
+      const text = withoutSpaceAround(pair.includes('=') ? pair.slice(pair.indexOf('=') + 1) : '');
+      if (others.length > 0 || text === '' || text.startsWith('"')) return undefined;
+      found.push({ text, isCookie: true });
+    }
+  }
+  const cookies = from.flatMap(place => (typeof place === 'object' && 'cookie' in place ? place.cookie : []));
+  const kept = pairs.filter(pair => !cookies.includes(nameOf(pair)));
+  if (forward || kept.length === pairs.length) return { token: found[0], cookie: undefined };
+  const rest = kept.join(';').replace(/^[ \t]+/, '');
+  const bytes = Buffer.from(rest, 'latin1');
+  const isBytes = bytes.toString('latin1') === rest;
+  const text = isBytes ? bytes.toString('utf8') : rest;
+  // "Other cookies that are not UTF-8 make the request request_invalid."
+  if (isBytes && !Buffer.from(text).equals(bytes)) return undefined;
+  return { token: found[0], cookie: text };
+}
+
+/** A page may not send it: "no GET, HEAD or OPTIONS, or an upgrade … must have exactly one origin that equals one of them". */
+export function isForeignPage(
+  method: string,
+  headers: ReadonlyMap<string, readonly string[]>,
+  origins: readonly string[],
+): boolean {
+  const nominated = (headers.get('connection') ?? []).flatMap(line => line.toLowerCase().split(/[,\s]+/));
+  if (['GET', 'HEAD', 'OPTIONS'].includes(method) && !nominated.includes('upgrade')) return false;
+  const sent = headers.get('origin') ?? [];
+  return sent.length !== 1 || !origins.includes(sent[0] ?? '');
+}
