@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import express from 'express';
 import { send } from '../../demo/http-client.ts';
-import { readSnippet } from '../../lab/snippets.ts';
+import { readSnippet } from '../../lab/document.ts';
 
 describe('the middleware of docs/upstream.md', () => {
   let folder: string;

@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { type Document, parse, stringify } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
+import { readSnippet } from '../../lab/document.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { readSnippet } from '../../lab/snippets.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const perMinute = 2;

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
 import { runProduct } from '../../lab/command.ts';
+import { readSnippet } from '../../lab/document.ts';
 import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { clusterPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
@@ -15,7 +16,6 @@ import { at } from '../../lab/manifest.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import { readSnippet } from '../../lab/snippets.ts';
 import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
 import { bearer, configuration, installEnvoys, startLab } from './lab.ts';
 
