@@ -2,6 +2,7 @@
 import { validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
+import { alternativeTo, limitsOf } from '../envoy-config/render/capabilities.ts';
 import { addressProblem, optionDefinitions, optionsHelp, parseRenderOptions } from '../envoy-config/render/options.ts';
 import {
   type NamedText,
@@ -55,7 +56,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
   if (force && out === undefined) return fail('--force needs --out');
   if (foreign !== undefined)
-    return fail(`--${foreign} does not apply to ${name}: ${target.instead?.[foreign] ?? 'leave it out'}`);
+    return fail(`${name} has no setting like --${foreign}: ${alternativeTo(foreign, target.dataPlane)}`);
 
   const content = await loadBoundedFile(file);
   // It may run on another machine than the service, so names of files are those of the container.
@@ -84,7 +85,9 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const warning = target.warning?.(settings);
   if (warning !== undefined) io.stderr.write(`account-authz render: ${warning}\n`);
   const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
-  const files = target.files(settings).map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
+  const [first, ...others] = target.files(settings);
+  const limited = { ...first, introduction: [...limitsOf(target.dataPlane), ...first.introduction] };
+  const files = [limited, ...others].map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
   if (out === undefined) return print(target, files, io);
   const failure = await writeRenderedFiles(out, files, { replacesEdited: force });
   if (failure !== undefined) return fail(failure);

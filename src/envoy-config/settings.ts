@@ -78,6 +78,8 @@ interface WorkloadOptions {
   /** envoy-gateway: of the Gateway; undefined: `name`. */
   readonly gateway: string | undefined;
   readonly namespace: string | undefined;
+  /** Of account-authz where it is a Service; undefined: `namespace`. */
+  readonly authzNamespace: string | undefined;
   /** Its labels. */
   readonly selector: Readonly<Record<string, string>> | undefined;
   readonly image: string;
@@ -167,6 +169,7 @@ export const defaultOptions: RenderOptions = {
   name: undefined,
   gateway: undefined,
   namespace: undefined,
+  authzNamespace: undefined,
   selector: undefined,
   image: `ghcr.io/account-authz/account-authz:${version}`,
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',

@@ -21,7 +21,7 @@ interface Commented {
   readonly [commented]: Comments;
 }
 
-const lineWidth = 140;
+export const lineWidth = 140;
 /** From so many on, a mapping in a list has an empty line above it. */
 const manyMembers = 5;
 
@@ -124,7 +124,7 @@ function comment(first: Node, last: Node, tree: Tree, at: { readonly depth: numb
   if (comments.beside !== undefined) last.comment = ` ${comments.beside}`;
 }
 
-function wrap(text: string, width: number): readonly string[] {
+export function wrap(text: string, width: number): readonly string[] {
   if (text.length <= width) return [text];
   const cut = text.lastIndexOf(' ', width);
   return [text.slice(0, cut), ...wrap(text.slice(cut + 1), width)];

@@ -197,6 +197,21 @@ describe('render envoy-gateway', () => {
     expect([route.spec.parentRefs[0].name, traffic.spec.targetRefs[0].name]).to.deep.equal(['public', 'public']);
   });
 
+  it('finds account-authz in the namespace of --authz-namespace, with the grant for it', async () => {
+    const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+    const args = ['--config', config({ ...service, tls }), '--namespace', 'shop', '--authz-namespace', 'authz'];
+    const files = await filesOf('envoy-gateway', ...args);
+    const [policy] = files['security-policy.yaml'] ?? [];
+    expect(policy.spec.extAuth.grpc.backendRefs[0]).to.include({ name: 'account-authz', namespace: 'authz' });
+    const [grant] = files['reference-grant.yaml'] ?? [];
+    expect(grant.metadata.namespace).to.equal('authz');
+    expect(grant.spec).to.deep.equal({
+      from: [{ group: 'gateway.envoyproxy.io', kind: 'SecurityPolicy', namespace: 'shop' }],
+      to: [{ group: '', kind: 'Service', name: 'account-authz' }],
+    });
+    expect(files['backend-tls.yaml']?.map(({ metadata }) => metadata.namespace)).to.deep.equal(['authz', 'shop']);
+  });
+
   it('allows the headers of --cors-header', async () => {
     const options = ['--cors-origin', 'https://app.example.com', '--cors-header', 'idempotency-key'];
     const files = await filesOf('envoy-gateway', '--config', config(service), ...options);

@@ -2,6 +2,7 @@
 import { renderText } from '../../lab/kustomize.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
+import { makeDeployPage } from './deploy-page.ts';
 import { makeHeadersPage } from './headers-page.ts';
 import { renderedFiles } from './rendered-files.ts';
 
@@ -13,6 +14,7 @@ export interface DerivedFile {
 export const derivedFiles: readonly DerivedFile[] = [
   { path: 'docs/configuration.md', make: makeConfigurationPage },
   { path: 'docs/headers.md', make: makeHeadersPage },
+  { path: 'docs/deploy/README.md', make: makeDeployPage },
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
   ...renderedFiles,
   // One file to apply, made of all that is above.

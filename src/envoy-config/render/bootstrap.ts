@@ -31,8 +31,7 @@ function bootstrapIntroduction({ listen, upstream, authz, isShadow }: EnvoySetti
     `             ${indent}                                            └──► ${formatAddress(authz)} (account-authz)`,
     '',
     'Nothing reaches the service unchecked. Envoy answers 503 if a check fails. The service gets the path and the headers that were',
-    'checked. Prefer 1.38.4, 1.39.1, 1.40.0 or later: older releases lack the security fixes of August 2026. Settings',
-    'that not all of these versions know are commented out and say which version they need.',
+    'checked. Settings that not all of these versions know are commented out and say which version they need.',
   ];
 }
 

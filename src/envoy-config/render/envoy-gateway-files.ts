@@ -1,20 +1,21 @@
 // The files of the target envoy-gateway.
-import type { TcpAddress } from '../../text/listen-address.ts';
-import { isInPod, type RenderSettings } from '../settings.ts';
+import type { RenderSettings } from '../settings.ts';
 import type { Tree } from '../tree.ts';
+import { referenceGrant } from './authz-service.ts';
 import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
 import { httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
-import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
-export function gatewayFiles(settings: RenderSettings): readonly RenderedFile[] {
+export function gatewayFiles(settings: RenderSettings): RenderedFiles {
   return [
-    renderedFile('security-policy.yaml', [securityPolicy(settings, serviceAddress(settings))], []),
+    renderedFile('security-policy.yaml', [securityPolicy(settings)], []),
     renderedFile(
       'client-traffic-policy.yaml',
       [clientTrafficPolicy(settings)],
       ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
     ),
     renderedFile('http-route.yaml', [httpRoute(settings)], []),
+    ...referenceGrant(settings, { group: 'gateway.envoyproxy.io', kind: 'SecurityPolicy' }),
     ...openFiles(openHttpRoutes(settings)),
     ...(settings.tls === undefined
       ? []
@@ -37,12 +38,4 @@ function openFiles(routes: readonly Tree[]): readonly RenderedFile[] {
       'which a framework takes another method (_method): turn that off in the service.',
     ]),
   ];
-}
-
-const defaultPort = 9191;
-
-/** Where the gateway finds account-authz: never in its own pod. */
-function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress {
-  if (authz.kind === 'tcp' && !isInPod(authz)) return authz;
-  return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
 }

@@ -1,5 +1,4 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
-import type { TcpAddress } from '../../text/listen-address.ts';
 import { authzConnection } from '../authz-cluster.ts';
 import { authzCall, authzCluster, extAuthzSettings } from '../authz-filter.ts';
 import { spellings } from '../headers.ts';
@@ -7,6 +6,7 @@ import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
+import { otherNamespace, serviceAddress, serviceReference } from './authz-service.ts';
 
 export const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
@@ -24,8 +24,7 @@ export function gatewayOf({ gateway, name }: RenderSettings): string | undefined
   return gateway ?? name;
 }
 
-/** `authz` is the Service of account-authz. */
-export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
+export function securityPolicy(settings: RenderSettings): Tree {
   const { name, namespace, shownHeaders } = settings;
   const extAuth = {
     ...renamed(extAuthzSettings(settings), {
@@ -38,7 +37,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
       headersToExtAuth: { from: 'allowed_headers', value: inline(shownHeaders) },
     }),
     grpc: {
-      backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
+      backendRefs: [inline(serviceReference(settings))],
       backendSettings,
     },
   };
@@ -175,16 +174,17 @@ function lookAlikes(name: string): string {
  * Envoy Gateway rejects the SecurityPolicy, and once it takes it back, open connections of clients reach the route without the check.
  */
 export function backendTls(settings: RenderSettings): readonly Tree[] {
-  const { namespace, authzHost } = settings;
+  const { namespace } = settings;
+  const { host } = serviceAddress(settings);
   const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
   return [
     standard(
       'BackendTLSPolicy',
       {
-        targetRefs: [inline({ group: '', kind: 'Service', name: authzHost, sectionName: 'grpc' })],
-        validation: { caCertificateRefs: [inline(secret)], hostname: authzHost },
+        targetRefs: [inline({ group: '', kind: 'Service', name: host, sectionName: 'grpc' })],
+        validation: { caCertificateRefs: [inline(secret)], hostname: host },
       },
-      { name: authzCluster, namespace },
+      { name: authzCluster, namespace: otherNamespace(settings) ?? namespace },
     ),
     own(
       'EnvoyProxy',

@@ -25,7 +25,7 @@ import { trailersFilter } from './authz-filters.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { managerType } from './connection-manager.ts';
 import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from './open-routes.ts';
-import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
 const serviceName = 'account-authz.internal';
@@ -45,7 +45,7 @@ function resource(
   };
 }
 
-export function istioFiles(settings: RenderSettings): readonly RenderedFile[] {
+export function istioFiles(settings: RenderSettings): RenderedFiles {
   return [
     renderedFile(
       'authorization-policy.yaml',

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
-import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const user = 65_532;
 /** While this pod's endpoint is taken back everywhere. */
@@ -40,7 +40,7 @@ const hardened = {
   terminationMessagePolicy: 'FallbackToLogsOnError',
 };
 
-export function kubernetesFiles(settings: RenderSettings): readonly RenderedFile[] {
+export function kubernetesFiles(settings: RenderSettings): RenderedFiles {
   const { authz } = settings;
   const patches = [
     renderedFile('envoy-container.yaml', [envoyPatch(settings)]),

@@ -143,6 +143,11 @@ export const renderOptions = {
     help: 'kubernetes, istio, envoy-gateway: namespace of the objects',
     parse: label(each => ({ namespace: each })),
   },
+  'authz-namespace': {
+    value: 'NAME',
+    help: 'of account-authz where it is a Service, that of --namespace if not given',
+    parse: label(each => ({ authzNamespace: each })),
+  },
   selector: {
     value: 'KEY=VALUE,…',
     help: 'labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute',
@@ -193,6 +198,8 @@ export function parseRenderOptions(values: Readonly<Record<string, unknown>>): G
     if ('kind' in parsed) return `--${name} ${parsed.problem}`;
     given = { ...given, ...parsed };
   }
+  if (given.authzNamespace !== undefined && given.namespace === undefined)
+    return '--authz-namespace needs --namespace: a ReferenceGrant names both';
   if (given.corsHeaders !== undefined && given.corsOrigins === undefined) return '--cors-header needs --cors-origin';
   const { takesGrpcWeb, takesWebSockets, upstreamProtocol: protocol = upstreamProtocol } = given;
   if (takesGrpcWeb && protocol === 'http1') return '--grpc-web needs --upstream-protocol http2 or auto: gRPC is HTTP/2';

@@ -6,7 +6,7 @@ import { loadBoundedFile } from '../../files/bounded-file.ts';
 import { version } from '../../package.ts';
 import { printable } from '../../text/printable.ts';
 import { errorCode } from '../../text/problem.ts';
-import { type Tree, toYaml } from '../tree.ts';
+import { lineWidth, type Tree, toYaml, wrap } from '../tree.ts';
 
 export interface RenderedFile {
   readonly name: string;
@@ -14,6 +14,9 @@ export interface RenderedFile {
   readonly introduction: readonly string[];
   readonly content: readonly Tree[] | string;
 }
+
+/** The first begins with what the data plane cannot do. */
+export type RenderedFiles = readonly [RenderedFile, ...RenderedFile[]];
 
 export interface NamedText {
   readonly name: string;
@@ -33,7 +36,13 @@ export function renderedFile(
 
 /** The first line is the mark; the second has a checksum of what follows it, by which an edit shows. */
 export function toMarkedText({ introduction, content: trees }: RenderedFile, commandLine: string): string {
-  const content = typeof trees === 'string' ? `\n${trees}` : toYaml(trees, introduction);
+  const content =
+    typeof trees === 'string'
+      ? `\n${trees}`
+      : toYaml(
+          trees,
+          introduction.flatMap(line => wrap(line, lineWidth)),
+        );
   return `${mark}${version}: ${commandLine}\n${checksumLine(content)}${content}`;
 }
 

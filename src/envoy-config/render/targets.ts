@@ -4,21 +4,21 @@ import { isLoopback } from '../../text/listen-address.ts';
 import { printable } from '../../text/printable.ts';
 import { isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
 import { bootstrapFile } from './bootstrap.ts';
+import { type DataPlane, dataPlanes } from './capabilities.ts';
 import { gatewayFiles } from './envoy-gateway-files.ts';
 import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
 import { partsFile } from './envoy-parts.ts';
 import { istioFiles } from './istio.ts';
 import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
-import type { RenderedFile } from './rendered-files.ts';
+import type { RenderedFiles } from './rendered-files.ts';
 import { secretFiles } from './secret-files.ts';
 
 export interface Target {
   readonly summary: string;
   /** The options that it takes. */
   readonly options: readonly OptionName[];
-  /** For options that it does not take: what to do in their place. */
-  readonly instead?: Readonly<Record<string, string>>;
+  readonly dataPlane: DataPlane;
   /** Why it cannot be: a sentence about a key of the configuration or an option. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
   /** What does not fit, although the output can be used: a sentence. */
@@ -26,7 +26,7 @@ export interface Target {
   /** Envoy itself takes its first file, which is no stream of documents. */
   readonly isForEnvoy?: boolean;
   readonly defaults?: Partial<RenderOptions>;
-  readonly files: (settings: RenderSettings) => readonly RenderedFile[];
+  readonly files: (settings: RenderSettings) => RenderedFiles;
 }
 
 const corsOptions = ['cors-origin', 'cors-header'] as const;
@@ -36,23 +36,28 @@ const envoyOptions = [
   ...['upstream', 'upstream-protocol', 'trusted-hops', 'upgrade', 'max-headers-kib', 'grpc-web', 'shadow'],
   ...[...corsOptions, ...limitOptions],
 ] as const;
+/** Of account-authz where it is a Service. */
+const serviceOptions = ['authz-host', 'authz-namespace'] as const;
 const workloadOptions = ['name', 'namespace', 'selector'] as const;
 
 export const targets: Readonly<Record<string, Target>> = {
   envoy: {
     summary: 'a whole bootstrap',
+    dataPlane: dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
   },
   'envoy-parts': {
     summary: 'the parts for your own bootstrap',
+    dataPlane: dataPlanes.envoy,
     options: [...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [partsFile(settings), ...secretFiles(settings)],
   },
   kubernetes: {
     summary: 'a kustomize component with both sidecars, for your own Deployments',
+    dataPlane: dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
     problem({ listen, authz, authzAdmin, tls }) {
@@ -77,14 +82,8 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   istio: {
     summary: 'policies, an EnvoyFilter and the extension provider, for a workload in a mesh',
+    dataPlane: dataPlanes.istio,
     options: ['upstream', 'idle-timeout', 'underscores', 'max-headers-kib', 'shadow', ...workloadOptions],
-    instead: {
-      'request-timeout': 'set `timeout` in a VirtualService',
-      upgrade: 'Istio takes WebSocket handshakes by itself; they are checked',
-      'grpc-web': 'name the port of the Service grpc-web',
-      'trusted-hops': 'set numTrustedProxies of the MeshConfig',
-      'upstream-protocol': 'name the port of the Service, or set its appProtocol',
-    },
     defaults: { selector: { 'app.kubernetes.io/name': 'subscriptions' } },
     problem({ authz, tls, upstreams }) {
       if (upstreams.length > 0) return '--upstream must have no path: route by path in a VirtualService';
@@ -96,14 +95,16 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   'envoy-gateway': {
     summary: 'policies for your own HTTPRoute, and the route',
-    options: ['upstream', 'authz-host', 'trusted-hops', 'gateway', ...corsOptions, ...limitOptions, ...workloadOptions],
-    instead: {
-      upgrade: 'Envoy Gateway takes WebSocket handshakes by itself; they are checked',
-      'max-headers-kib': 'set max_request_headers_kb in an EnvoyPatchPolicy',
-      'grpc-web': 'a GRPCRoute takes gRPC-Web by itself',
-      'upstream-protocol': 'set appProtocol of the Service',
-      shadow: 'it has no such mode: run the trial with `render envoy --shadow` beside the service',
-    },
+    dataPlane: dataPlanes.envoyGateway,
+    options: [
+      'upstream',
+      ...serviceOptions,
+      'trusted-hops',
+      'gateway',
+      ...corsOptions,
+      ...limitOptions,
+      ...workloadOptions,
+    ],
     defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
     warning: ({ authz }) =>
       isInPod(authz)

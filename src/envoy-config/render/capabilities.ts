@@ -1,0 +1,104 @@
+// What each data plane can do, and what to do about the options that it lacks: the table of docs/deploy/README.md, the first comment of what
+// `render` prints and its errors are made of it.
+import type { OptionName } from './options.ts';
+
+/** The words of the first comment, after "cannot", and the heading of the table. */
+export const capabilities = [
+  { name: 'earlyRemoval', verb: 'remove a forged header before the check', heading: 'early removal of headers' },
+  { name: 'guard', verb: 'refuse a request that was not checked', heading: 'guard against what was not checked' },
+  { name: 'timeLimit', verb: 'limit the time of the check', heading: 'time limit of the check' },
+  { name: 'errorStatus', verb: 'answer 503 where the check fails', heading: 'status if the check fails' },
+  { name: 'openRoutes', verb: 'exempt a route from the check', heading: 'route without the check' },
+  { name: 'cors', verb: 'answer preflight requests before the check', heading: 'CORS before the check' },
+  { name: 'upgrades', verb: 'check an upgrade', heading: 'upgrades' },
+  { name: 'requestTimeout', verb: 'limit the time of a request', heading: 'time limit of a request' },
+] as const;
+
+type Capability = (typeof capabilities)[number]['name'];
+
+export interface DataPlane {
+  /** In the table, and in errors. */
+  readonly title: string;
+  /** How it does it, in a few words. Undefined: it cannot. */
+  readonly can: Readonly<Record<Capability, string | undefined>>;
+  /** What is lost besides: sentences. */
+  readonly lost: readonly string[];
+  /** Which releases let requests through, or are to be avoided: sentences. */
+  readonly releases: readonly string[];
+  /** For options that it does not have: what to do in their place. */
+  readonly instead: Readonly<Partial<Record<OptionName, string>>>;
+}
+
+const envoy: DataPlane = {
+  title: 'envoy, envoy-parts, kubernetes',
+  can: {
+    earlyRemoval: 'yes',
+    guard: 'yes',
+    timeLimit: '0.5 s',
+    errorStatus: '503',
+    openRoutes: 'yes',
+    cors: '`--cors-origin`',
+    upgrades: '`--upgrade`, off',
+    requestTimeout: '`--request-timeout`',
+  },
+  lost: [],
+  releases: ['Prefer Envoy 1.38.4, 1.39.1, 1.40.0 or later: older releases lack the security fixes of August 2026.'],
+  instead: {},
+};
+
+const istio: DataPlane = {
+  title: 'istio',
+  can: {
+    ...envoy.can,
+    cors: undefined,
+    upgrades: 'WebSocket, always',
+    requestTimeout: 'VirtualService',
+  },
+  lost: [
+    'Istio merges an EnvoyFilter by the name of the filter: the workload must have no other ext_authz, and no second CUSTOM provider.',
+  ],
+  releases: [],
+  instead: {
+    'request-timeout': 'set `timeout` in a VirtualService',
+    upgrade: 'Istio takes WebSocket handshakes by itself; they are checked',
+    'grpc-web': 'name the port of the Service grpc-web',
+    'trusted-hops': 'set numTrustedProxies of the MeshConfig',
+    'upstream-protocol': 'name the port of the Service, or set its appProtocol',
+  },
+};
+
+const envoyGateway: DataPlane = {
+  title: 'envoy-gateway',
+  can: {
+    ...envoy.can,
+    guard: undefined,
+    upgrades: 'WebSocket, always',
+  },
+  lost: [
+    'It does not limit what an answer of account-authz changes, and does not remove trailers: docs/deploy/envoy-gateway.md has a patch.',
+  ],
+  releases: [],
+  instead: {
+    upgrade: 'Envoy Gateway takes WebSocket handshakes by itself; they are checked',
+    'max-headers-kib': 'set max_request_headers_kb in an EnvoyPatchPolicy',
+    'grpc-web': 'a GRPCRoute takes gRPC-Web by itself',
+    'upstream-protocol': 'set appProtocol of the Service',
+    shadow: 'run the trial with `render envoy --shadow` beside the service',
+  },
+};
+
+/** In the order of the table. */
+export const dataPlanes = { envoy, istio, envoyGateway } as const satisfies Readonly<Record<string, DataPlane>>;
+
+/** The sentences of the comment at the top of what `render` prints. */
+export function limitsOf({ can, lost, releases }: DataPlane): readonly string[] {
+  const missing = capabilities.filter(({ name }) => can[name] === undefined).map(({ verb }) => verb);
+  const cannot = missing.length === 0 ? [] : [`This data plane cannot ${missing.join('; ')}.`];
+  return [...cannot, ...lost, ...releases];
+}
+
+/** What to do in the place of an option that it does not have. */
+export function alternativeTo(option: string, { instead }: DataPlane): string {
+  const known: Readonly<Record<string, string | undefined>> = instead;
+  return known[option] ?? 'leave it out';
+}
