@@ -110,8 +110,18 @@ async function writeFiles(terminal: Terminal): Promise<Files> {
 
   terminal.title('The bootstrap of Envoy, rendered from it');
   const render = [
-    ...['render', 'envoy', '--config', configFile, '--listen', `127.0.0.1:${ports.gateway}`],
-    ...['--readiness-port', `${ports.ready}`, '--envoy-admin-port', `${ports.envoyAdmin}`, '--upstream', upstream],
+    'render',
+    'envoy',
+    '--config',
+    configFile,
+    '--listen',
+    `127.0.0.1:${ports.gateway}`,
+    '--readiness-port',
+    `${ports.ready}`,
+    '--envoy-admin-port',
+    `${ports.envoyAdmin}`,
+    '--upstream',
+    upstream,
   ];
   terminal.text(`$ account-authz ${render.map(shellWord).join(' ')} > ${shellWord(envoyFile)}`);
   await folder.write('envoy.yaml', await runProduct(render));

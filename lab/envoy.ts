@@ -119,8 +119,15 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
       ...(options.file === undefined
         ? ['--config-yaml', await envoyBootstrap(options)]
         : ['--config-path', options.file]),
-      ...['--concurrency', String(options.concurrency ?? 1), '--disable-hot-restart', '--log-level', 'warning'],
-      ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
+      '--concurrency',
+      String(options.concurrency ?? 1),
+      '--disable-hot-restart',
+      '--log-level',
+      'warning',
+      '--file-flush-interval-msec',
+      '50',
+      '--admin-address-path',
+      adminAddressFile,
       ...(options.arguments ?? []),
     ],
     { stdio: ['ignore', (options.readsAccessLog ?? true) ? 'pipe' : 'ignore', 'pipe'] },

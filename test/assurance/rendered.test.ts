@@ -99,15 +99,28 @@ function requestsFor({ routes }: Pick<Generated, 'routes'>): fc.Arbitrary<Asked>
       return path.replace(/\/\*$/, '').replaceAll(/:\w+/g, () => values[next++ % values.length] ?? 'acct1');
     });
   const changes = fc.constantFrom(
-    ...[(path: string) => path, (path: string) => path, (path: string) => `${path}/`, (path: string) => `${path}X`],
-    ...[(path: string) => `${path}/more`, (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'],
+    (path: string) => path,
+    (path: string) => path,
+    (path: string) => `${path}/`,
+    (path: string) => `${path}X`,
+    (path: string) => `${path}/more`,
+    (path: string) => path.slice(0, path.lastIndexOf('/')) || '/',
     (path: string) => path.toUpperCase(),
   );
   const near = fc.tuple(own, changes).map(([path, change]) => change(path));
   const any = fc.array(segment, { minLength: 1, maxLength: 5 }).map(segments => `/${segments.join('/')}`);
   const open = fc.constantFrom(
-    ...['/open', '/open/', '/open/all', '/open/all/a.b/c', '/@open/x.y', '/open/all/a/'],
-    ...['/open/x', '/Open', '/open/allx', '/open/all/a%20b', '/@open/xxy'],
+    '/open',
+    '/open/',
+    '/open/all',
+    '/open/all/a.b/c',
+    '/@open/x.y',
+    '/open/all/a/',
+    '/open/x',
+    '/Open',
+    '/open/allx',
+    '/open/all/a%20b',
+    '/@open/xxy',
   );
   return fc.record({
     method: fc.constantFrom('GET', 'GET', 'POST', 'DELETE'),
@@ -227,8 +240,14 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
       function decisionOf(asked: Asked): Decision {
         const shown = linesOf(asked).map(line => line.split(/: (.*)/, 2) as [string, string]);
         const http = {
-          ...{ method: asked.method, path: asked.target, host: asked.host, scheme: 'http', protocol: 'HTTP/1.1' },
-          ...{ query: '', fragment: '', header_map: null },
+          method: asked.method,
+          path: asked.target,
+          host: asked.host,
+          scheme: 'http',
+          protocol: 'HTTP/1.1',
+          query: '',
+          fragment: '',
+          header_map: null,
           headers: Object.fromEntries(
             shown.filter(([, value]) => value !== 'evil').map(([name, value]) => [name.toLowerCase(), value]),
           ),

@@ -231,19 +231,9 @@ describe('render envoy', () => {
     [
       'streams, sockets and several upstreams',
       { routes: [{ path: '/api/*' }] },
-      [
-        ...['--upgrade', 'websocket', '--grpc-web', '--upstream-protocol', 'auto', '--request-timeout', '5'],
-        ...[
-          '--underscores',
-          'drop',
-          '--max-headers-kib',
-          '100',
-          '--listen',
-          '[::]:8080',
-          '--upstream',
-          '/api/b=10.0.0.1:80',
-        ],
-      ],
+      '--upgrade websocket --grpc-web --upstream-protocol auto --request-timeout 5 --underscores drop --max-headers-kib 100 --listen [::]:8080 --upstream /api/b=10.0.0.1:80'.split(
+        ' ',
+      ),
     ],
     ['public routes, hosts and the metadata document', openSettings, []],
     ['the same, with CORS and gRPC', openSettings, cors],

@@ -120,7 +120,11 @@ describe('render kubernetes', () => {
     const { stdout } = await render('kubernetes', '--config', config());
     const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
     expect(names).to.deep.equal([
-      ...['kustomization.yaml', 'envoy-container.yaml', 'account-authz.yaml', 'envoy.yaml', 'config.yaml'],
+      'kustomization.yaml',
+      'envoy-container.yaml',
+      'account-authz.yaml',
+      'envoy.yaml',
+      'config.yaml',
     ]);
     expect(parseAllDocuments(stdout)).to.have.length(names.length);
   });

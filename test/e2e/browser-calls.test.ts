@@ -71,7 +71,9 @@ describe('calls of a page on another origin', () => {
 
       before(async () => {
         permitting = await startEnvoy({
-          ...{ version, upstream: lab.upstream.port, authz: lab.service.address },
+          version,
+          upstream: lab.upstream.port,
+          authz: lab.service.address,
           bootstrap: await renderedEnvoy('--cors-origin', origin, '--cors-origin', 'https://app.example.com'),
         });
         page = await open();

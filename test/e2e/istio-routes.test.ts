@@ -38,7 +38,9 @@ describe('the routes that render istio inserts', () => {
     const inserted = patches.filter(({ applyTo }) => applyTo === 'HTTP_ROUTE').map(({ patch }) => patch.value);
     const addedFilter = (operation: string) => patches.find(({ patch }) => patch.operation === operation)?.patch.value;
     envoy = await startEnvoy({
-      ...{ version: defaultEnvoyVersion, upstream: lab.upstream.port, authz: lab.service.address },
+      version: defaultEnvoyVersion,
+      upstream: lab.upstream.port,
+      authz: lab.service.address,
       edit(bootstrap) {
         const upstream = JSON.parse(JSON.stringify(inserted).replaceAll('inbound|8000||', 'upstream'));
         const routes = [...upstream.reverse(), { match: { prefix: '/' }, route: { cluster: 'upstream' } }];

@@ -59,8 +59,12 @@ describe('mTLS between Envoy and the service', () => {
     const foreign = testCertificate({ name: 'envoy', authority: otherCa });
     service = await mountSecret(serviceSecret());
     envoyFiles = await mountSecret({
-      ...{ 'good.crt': good.cert, 'good.key': good.key, 'foreign.crt': foreign.cert, 'foreign.key': foreign.key },
-      ...{ 'server-ca.crt': serverCa.cert, 'other-ca.crt': otherCa.cert },
+      'good.crt': good.cert,
+      'good.key': good.key,
+      'foreign.crt': foreign.cert,
+      'foreign.key': foreign.key,
+      'server-ca.crt': serverCa.cert,
+      'other-ca.crt': otherCa.cert,
     });
     const [certFile, keyFile, clientCaFile] = ['tls.crt', 'tls.key', 'ca.crt'].map(service.path);
     lab = await startLab({ tls: { certFile, keyFile, clientCaFile } });
@@ -74,7 +78,8 @@ describe('mTLS between Envoy and the service', () => {
 
   const start = (edit: EnvoyOptions['edit'], version?: string) =>
     startEnvoy({
-      ...{ upstream: lab.upstream.port, authz: lab.service.address },
+      upstream: lab.upstream.port,
+      authz: lab.service.address,
       ...(edit && { edit }),
       ...(version && { version }),
     });

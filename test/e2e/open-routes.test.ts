@@ -113,21 +113,10 @@ for (const version of envoyVersions) {
     }
 
     it('removes owned, account, override and host headers, and the token, from a public request', async () => {
-      const forged = [
-        ...[
-          'x-auth-uid',
-          'x-auth-actor',
-          'x.auth.role',
-          'x-auth-email',
-          'x-account-id',
-          'x.account.id',
-          'x-account.id',
-        ],
-        ...['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'],
-        ...['x-script-name', 'script-name', 'x-forwarded-prefix', 'x.script.name', 'x.forwarded-prefix'],
-        ...['x-forwarded-host', 'forwarded', 'x-original-host', 'x-host', 'x-forwarded-server', 'x-http-host-override'],
-        ...['x.forwarded.host', 'x.host'],
-      ];
+      const forged =
+        'x-auth-uid x-auth-actor x.auth.role x-auth-email x-account-id x.account.id x-account.id x-original-url x-rewrite-url x-http-method-override x-http-method x-method-override x-script-name script-name x-forwarded-prefix x.script.name x.forwarded-prefix x-forwarded-host forwarded x-original-host x-host x-forwarded-server x-http-host-override x.forwarded.host x.host'.split(
+          ' ',
+        );
       const lines = [...forged.map(name => `${name}: evil`), `Authorization: ${await bearer()}`, 'x-kept: yes'];
       expect(await send('GET', '/healthz', { lines })).to.include({ status: 200 });
       const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
@@ -192,7 +181,8 @@ for (const version of envoyVersions) {
 
     it('answers preflight requests for public and protected paths, and refuses those of other origins', async () => {
       const preflight = (from: string): readonly string[] => [
-        ...[`Origin: ${from}`, 'Access-Control-Request-Method: GET'],
+        `Origin: ${from}`,
+        'Access-Control-Request-Method: GET',
         'Access-Control-Request-Headers: idempotency-key',
       ];
       for (const path of ['/healthz', '/assets/x', '/v1/orders', '/api/subscriptions']) {

@@ -28,7 +28,8 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
     ],
     'H-021, H-023, H-025 a token in other places': [
       ...(['GET', `${path}?access_token=TOKEN`, 'Proxy-Authorization: OWNER'] as const),
-      ...['Cookie: access_token=TOKEN', 'X-Access-Token: TOKEN'],
+      'Cookie: access_token=TOKEN',
+      'X-Access-Token: TOKEN',
     ],
     'a POST before its body has arrived': ['POST', path, 'Content-Length: 1000'],
   },

@@ -17,7 +17,9 @@ for (const version of envoyVersions) {
       lab = await startLab();
       authorization = `Authorization: ${await bearer()}`;
       envoy = await startEnvoy({
-        ...{ version, upstream: lab.upstream.port, authz: lab.service.address },
+        version,
+        upstream: lab.upstream.port,
+        authz: lab.service.address,
         edit: bootstrap =>
           bootstrap.setIn([...connectionManagerPath(bootstrap), 'upgrade_configs'], [{ upgrade_type: 'websocket' }]),
       });

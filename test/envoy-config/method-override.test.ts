@@ -68,18 +68,9 @@ describe('the pattern of a query that overrides the method', () => {
     );
   });
 
-  for (const text of [
-    ...['_method=DELETE', '%5Fmethod=DELETE', '%255Fmethod', 'a=1;_method=DELETE', 'a=1&_METHOD=x', 'a[_method]=1'],
-    ...[
-      '.method=1',
-      '=_method=1',
-      'a%26_method=1',
-      'X-HTTP-Method-Override=PUT',
-      'x.http.method.override',
-      '%u005fmethod=x',
-    ],
-    ...['%EF%BC%BFmethod=x', '_m%65thod', '%25%35fmethod', '_method%00x=1', '_met-hod=1'],
-  ]) {
+  for (const text of '_method=DELETE %5Fmethod=DELETE %255Fmethod a=1;_method=DELETE a=1&_METHOD=x a[_method]=1 .method=1 =_method=1 a%26_method=1 X-HTTP-Method-Override=PUT x.http.method.override %u005fmethod=x %EF%BC%BFmethod=x _m%65thod %25%35fmethod _method%00x=1 _met-hod=1'.split(
+    ' ',
+  )) {
     it(`matches ${text}`, () => {
       expect(isRefusedByCheck(text)).to.equal(true);
       expect(isRefusedByEnvoy(text)).to.equal(true);
@@ -87,15 +78,10 @@ describe('the pattern of a query that overrides the method', () => {
   }
 
   for (const text of [
-    ...['', 'a=b&c=d', 'method=x', 'payment_method=card', 'payment.method=card', 'paymentMethod=1', 'a=_method'],
-    ...[
-      'next=/x?_method=1',
-      'next=%2Fx%3F_method%3D1',
-      'x-http-method=1',
-      '%D0%BC%D0%B5%D1%82%D0%BE%D0%B4%D1%8B=1',
-      'methods=a;b',
-    ],
-    ...['%E6%96%B9%E6%B3%95%E5%90%8D%E7%A7%B0=1', 'description=_method', 'x_http_methods_overridden=1'],
+    '',
+    ...'a=b&c=d method=x payment_method=card payment.method=card paymentMethod=1 a=_method next=/x?_method=1 next=%2Fx%3F_method%3D1 x-http-method=1 %D0%BC%D0%B5%D1%82%D0%BE%D0%B4%D1%8B=1 methods=a;b %E6%96%B9%E6%B3%95%E5%90%8D%E7%A7%B0=1 description=_method x_http_methods_overridden=1'.split(
+      ' ',
+    ),
   ]) {
     it(`does not match ${text || 'an empty query'}`, () => {
       expect(isRefusedByCheck(text)).to.equal(false);

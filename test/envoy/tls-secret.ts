@@ -66,7 +66,12 @@ export const refused = { answer: 'status 14', checks: 0 };
 export async function openTls(lab: ServiceLab, options: tls.ConnectionOptions = {}): Promise<tls.TLSSocket> {
   const { cert, key } = envoy;
   const socket = tls.connect({
-    ...{ host: '127.0.0.1', port: lab.service.ports.listen, ALPNProtocols: ['h2'], ca: serverCa.cert, cert, key },
+    host: '127.0.0.1',
+    port: lab.service.ports.listen,
+    ALPNProtocols: ['h2'],
+    ca: serverCa.cert,
+    cert,
+    key,
     ...options,
   });
   await once(socket, 'secureConnect');

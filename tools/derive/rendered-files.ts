@@ -37,14 +37,20 @@ const renderings: readonly Rendering[] = [
     args: ['istio', '--config', `${overlays}/istio/config.yaml`],
     paths: inFolder(
       `${overlays}/istio`,
-      ...['authorization-policy.yaml', 'envoy-filter.yaml', 'mesh-config.yaml', 'service-entry.yaml'],
+      'authorization-policy.yaml',
+      'envoy-filter.yaml',
+      'mesh-config.yaml',
+      'service-entry.yaml',
     ),
   },
   {
     args: ['envoy-gateway', '--config', `${overlays}/envoy-gateway/config.yaml`],
     paths: inFolder(
       `${overlays}/envoy-gateway`,
-      ...['backend-tls.yaml', 'client-traffic-policy.yaml', 'http-route.yaml', 'security-policy.yaml'],
+      'backend-tls.yaml',
+      'client-traffic-policy.yaml',
+      'http-route.yaml',
+      'security-policy.yaml',
     ),
   },
 ];

@@ -82,7 +82,9 @@ export async function createKeycloak(): Promise<Provider> {
             { name: 'none of two named', token: all, ...noAccount, expected: '400 account_required' },
             {
               name: 'named in a header',
-              ...{ token: all, ...noAccount, headers: { 'x-account-id': 'globex' } },
+              token: all,
+              ...noAccount,
+              headers: { 'x-account-id': 'globex' },
               expected: '200 member of globex, app web',
             },
             { name: 'a third one', token: all, ...initech, expected: '403 account_mismatch' },
@@ -127,7 +129,9 @@ export async function createKeycloak(): Promise<Provider> {
             { name: 'in the host', ...none, ...other, host: 'globex.api.example.com' },
             {
               name: 'of the other realm',
-              ...{ token: await ofRealm('globex'), ...globex, expected: '200 owner of globex, app billing' },
+              token: await ofRealm('globex'),
+              ...globex,
+              expected: '200 owner of globex, app billing',
             },
           ].map(each => ({ grant: 'client credentials', host: 'api.example.com', ...each }));
         },

@@ -6,11 +6,46 @@ import { words } from './random.ts';
 import { drop, escaped, type Member, row, set, type TokenContext, type TokenRow } from './token-draft.ts';
 
 const oddValues: readonly unknown[] = [
-  ...[null, true, false, 0, 1, -1, 1.5, 1e21, '', ' ', [], {}, [''], [['acct1']], { a: 1 }],
-  ...['acct1 ', ' acct1', 'acct1\u0000', 'acct1\n', 'acct1\u007f', 'ａcct1', 'аcct1', 'acct1\u200b'],
-  ...['\ud800', 'ü', '\u212a'],
-  ...['a,b', 'a;b', 'a"b', 'a b', '.', '..', 'a/b', '*', '%2e', 'x'.repeat(129), '__proto__', 'acct1#'],
-  ...['acct1@x', 'acct1:x'],
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  1.5,
+  1e21,
+  '',
+  ' ',
+  [],
+  {},
+  [''],
+  [['acct1']],
+  { a: 1 },
+  'acct1 ',
+  ' acct1',
+  'acct1\u0000',
+  'acct1\n',
+  'acct1\u007f',
+  'ａcct1',
+  'аcct1',
+  'acct1\u200b',
+  '\ud800',
+  'ü',
+  '\u212a',
+  'a,b',
+  'a;b',
+  'a"b',
+  'a b',
+  '.',
+  '..',
+  'a/b',
+  '*',
+  '%2e',
+  'x'.repeat(129),
+  '__proto__',
+  'acct1#',
+  'acct1@x',
+  'acct1:x',
 ];
 
 export const claims: readonly TokenRow[] = [
@@ -94,9 +129,24 @@ export const claims: readonly TokenRow[] = [
   row(5, 'another scope', (draft, { random, issuer, setup, acc }) => {
     const named = Object.keys(setup.settings.scopes ?? { billing: {} });
     const value = random.pick<unknown>([
-      ...['', ' ', 'openid', named.join(' '), named.join('  '), ` ${named[0]}`, named[0], named.join(',')],
-      ...[[], named, [...named, 1], [[named[0]]], null, 1, { [named[0] ?? 'x']: {} }, 'x '.repeat(251).trim()],
-      ...[Array.from({ length: 251 }, () => 'x'), Array.from({ length: 250 }, () => 'x')],
+      '',
+      ' ',
+      'openid',
+      named.join(' '),
+      named.join('  '),
+      ` ${named[0]}`,
+      named[0],
+      named.join(','),
+      [],
+      named,
+      [...named, 1],
+      [[named[0]]],
+      null,
+      1,
+      { [named[0] ?? 'x']: {} },
+      'x '.repeat(251).trim(),
+      Array.from({ length: 251 }, () => 'x'),
+      Array.from({ length: 250 }, () => 'x'),
     ]);
     setClaim(draft.payload, placeOfSource(issuer.claims.scope, acc), JSON.stringify(value));
   }),
@@ -112,7 +162,15 @@ export const claims: readonly TokenRow[] = [
     const others = setup.settings.issuers.map(each => each.issuer.replace('{acc}', random.pick(accounts)));
     const iss = issuer.issuer.replace('{acc}', acc);
     const near = [
-      ...[`${iss}/`, iss.toUpperCase(), ` ${iss}`, `${iss}\u0000`, [iss], { iss }, null, 1, issuer.issuer],
+      `${iss}/`,
+      iss.toUpperCase(),
+      ` ${iss}`,
+      `${iss}\u0000`,
+      [iss],
+      { iss },
+      null,
+      1,
+      issuer.issuer,
       ...['', 'a b', 'a/b', '../acct1', 'a%62', `${acc}/../acct2`, 'ü', `${acc}.`, `.${acc}`, acc.toUpperCase()].map(
         name => issuer.issuer.replace('{acc}', name),
       ),
@@ -122,8 +180,20 @@ export const claims: readonly TokenRow[] = [
   row(6, 'another audience', (draft, { random, issuer }) => {
     const [own = ''] = issuer.audiences;
     const near = [
-      ...[`${own}2`, own.slice(0, -1), own.toUpperCase(), `${own} `, [], [[own]], [own, 1], { [own]: 1 }],
-      ...[null, 1, ['api2'], '', ['__proto__'], [own, own]],
+      `${own}2`,
+      own.slice(0, -1),
+      own.toUpperCase(),
+      `${own} `,
+      [],
+      [[own]],
+      [own, 1],
+      { [own]: 1 },
+      null,
+      1,
+      ['api2'],
+      '',
+      ['__proto__'],
+      [own, own],
     ];
     setClaim(draft.payload, issuer.claims.aud, JSON.stringify(random.pick(near)));
   }),
@@ -236,7 +306,12 @@ export const claims: readonly TokenRow[] = [
   }),
   row(3, 'bytes in the payload that are no UTF-8', (draft, { random }) => {
     const bytes = random.pick([
-      ...[[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82], [0x80]],
+      [0xff],
+      [0xc0, 0xaf],
+      [0xed, 0xa0, 0x80],
+      [0xf5, 0x80, 0x80, 0x80],
+      [0xe2, 0x82],
+      [0x80],
     ]);
     draft.payloadText = json =>
       Buffer.concat([Buffer.from(json.replace(/}$/, ',"x":"')), Buffer.from(bytes), Buffer.from('"}')]);

@@ -9,7 +9,14 @@ export const headers: readonly RequestRow[] = [
     drop(draft, name);
     const values = [
       ...words(`acct2 ${token.acc}0 ${token.acc}, ${token.acc},acct2 ${token.acc};x "${token.acc}"`),
-      ...[token.acc, '', ' ', '\t ', ` ${token.acc}`, `${token.acc} `, token.acc.toUpperCase(), '\u00e9'],
+      token.acc,
+      '',
+      ' ',
+      '\t ',
+      ` ${token.acc}`,
+      `${token.acc} `,
+      token.acc.toUpperCase(),
+      '\u00e9',
     ];
     draft.lines.push([random.pick([name, name, name.toUpperCase()]), random.pick(values)]);
   }),
@@ -41,15 +48,18 @@ export const headers: readonly RequestRow[] = [
   }),
   row(8, 'headers under our prefix', (draft, { random, setup }) => {
     const { identityPrefix: prefix } = setup.settings;
-    const names = [
-      ...words('uid app acc role iss email ACC acc_ a-b é a:b'),
-      ...['', 'acc\u0000', 'acc ', 'x'.repeat(300)],
-    ];
+    const names = [...words('uid app acc role iss email ACC acc_ a-b é a:b'), '', 'acc\u0000', 'acc ', 'x'.repeat(300)];
     for (let i = 1 + random.below(4); i > 0; i -= 1) {
       const name = prefix + random.pick(names);
       const spelt = random.pick([
-        ...[name, name, name.toUpperCase(), name.replaceAll('-', '_'), name.replace('-', '_')],
-        ...[name.slice(0, -1), `x${name}`, prefix.slice(0, -1)],
+        name,
+        name,
+        name.toUpperCase(),
+        name.replaceAll('-', '_'),
+        name.replace('-', '_'),
+        name.slice(0, -1),
+        `x${name}`,
+        prefix.slice(0, -1),
       ]);
       draft.lines.push([spelt, random.pick(['acct2', '', 'a,b'])]);
     }
@@ -142,12 +152,36 @@ export const hosts: readonly RequestRow[] = [
       ...words('. : :443 evil.test api.test.evil.test xapi.test test API.TEST api.other.test kept.test'),
       '',
       '\u212aept.test',
-      ...[`${host}.`, `.${host}`, `x.${host}`, host.toUpperCase(), `${host}:99999`, `${host}:`, `${host}:x`],
-      ...['acct2.api.test', 'ACCT2.api.test', 'acct3.api.test', '-a.api.test', 'a-.api.test', 'a_b.api.test'],
-      ...[`${token.acc}.api.test`, `${token.acc}.eu.API.test`, `${'x'.repeat(64)}.api.test`, '*.api.test'],
-      ...[`${token.acc}.x.api.test`, 'acct1%2eapi.test', 'user@api.test', '[::1]', '[::1]:8080', '10.0.0.1'],
-      ...['api.test\u0000', ' api.test', 'api.test ', '\u212a.api.test', '\u0130.api.test'],
-      ...['xn--a.api.test', 'api.test,api.test'],
+      `${host}.`,
+      `.${host}`,
+      `x.${host}`,
+      host.toUpperCase(),
+      `${host}:99999`,
+      `${host}:`,
+      `${host}:x`,
+      'acct2.api.test',
+      'ACCT2.api.test',
+      'acct3.api.test',
+      '-a.api.test',
+      'a-.api.test',
+      'a_b.api.test',
+      `${token.acc}.api.test`,
+      `${token.acc}.eu.API.test`,
+      `${'x'.repeat(64)}.api.test`,
+      '*.api.test',
+      `${token.acc}.x.api.test`,
+      'acct1%2eapi.test',
+      'user@api.test',
+      '[::1]',
+      '[::1]:8080',
+      '10.0.0.1',
+      'api.test\u0000',
+      ' api.test',
+      'api.test ',
+      '\u212a.api.test',
+      '\u0130.api.test',
+      'xn--a.api.test',
+      'api.test,api.test',
       ...[253, 254].map(length => `${'a'.repeat(length - 9)}.api.test${random.pick(['', ':65535'])}`),
     ]);
   }),

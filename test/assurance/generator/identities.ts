@@ -5,9 +5,10 @@ import { createHash } from 'node:crypto';
 export const baseTime = 1_800_000_000;
 
 export const accounts = [
-  ...['acct1', 'acct2', 'acct10', 'ACCT1', 'a.b', 'A-b_c~9', '...', '-', '~', '_', '0', '7', '12345678901', 'accounts'],
-  ...['acct3', 'acct-2', 'acct4', 'n-1'],
-  ...['subscriptions', 'items', 'constructor', '__proto__', 'null', 'x'.repeat(128)],
+  ...'acct1 acct2 acct10 ACCT1 a.b A-b_c~9 ... - ~ _ 0 7 12345678901 accounts acct3 acct-2 acct4 n-1 subscriptions items constructor __proto__ null'.split(
+    ' ',
+  ),
+  'x'.repeat(128),
 ] as const;
 
 /** Those that fit the label of a host. */

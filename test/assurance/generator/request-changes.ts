@@ -21,9 +21,14 @@ const authorization: readonly RequestRow[] = [
     replace(
       draft,
       random.pick([
-        ...[`Basic ${token.text}`, `DPoP ${token.text}`, token.text, `Bearerx ${token.text}`],
-        ...[`Bearer-${token.text}`, `Token Bearer ${token.text}`, `xBearer ${token.text}`],
-        ...[`BE\u0430RER ${token.text}`],
+        `Basic ${token.text}`,
+        `DPoP ${token.text}`,
+        token.text,
+        `Bearerx ${token.text}`,
+        `Bearer-${token.text}`,
+        `Token Bearer ${token.text}`,
+        `xBearer ${token.text}`,
+        `BE\u0430RER ${token.text}`,
       ]),
     ),
   ),
@@ -87,7 +92,13 @@ const forms: readonly RequestRow[] = [
     draft.method = random.pick([
       ...words('GET HEAD POST PUT PATCH DELETE OPTIONS PROPFIND TRACE CONNECT FOO G get Get M-SEARCH'),
       ...words('ΓET *'),
-      ...['', 'GET ', 'GET\n', 'G\u0045T', 'Z'.repeat(32), 'Z'.repeat(33), 'Z'.repeat(5000)],
+      '',
+      'GET ',
+      'GET\n',
+      'G\u0045T',
+      'Z'.repeat(32),
+      'Z'.repeat(33),
+      'Z'.repeat(5000),
     ]);
   }),
   row(4, 'a message without what a check needs', (draft, { random }) => {
@@ -119,9 +130,13 @@ const forms: readonly RequestRow[] = [
   }),
   row(4, 'headers in both forms', (draft, { random, token }) => {
     const other = random.pick([
-      ...[{ authorization: `Bearer ${token.text}` }, { authorization: 'Bearer x' }],
-      ...[{ 'x-account-id': 'acct2' }, { 'x-account-id': token.acc }, { 'x-request-id': 'r-9' }],
-      ...[{ 'x-auth-acc': 'acct2' }, {}],
+      { authorization: `Bearer ${token.text}` },
+      { authorization: 'Bearer x' },
+      { 'x-account-id': 'acct2' },
+      { 'x-account-id': token.acc },
+      { 'x-request-id': 'r-9' },
+      { 'x-auth-acc': 'acct2' },
+      {},
     ]);
     draft.finish.push(message => withHttp(message, http => ({ ...http, headers: { ...http.headers, ...other } })));
   }),

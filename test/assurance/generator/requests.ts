@@ -102,8 +102,12 @@ function pickPath({ random, setup, token }: RequestContext): string {
 
 // Path characters of RFC 3986 beyond the strict grammar.
 const wideSegments = [
-  ...['%20', 'caf%C3%A9', 'a=b,c', '(x)', "it's", '$value', '!*', '%7Euser', 'a%2Bb', '%41b', 'a%23b', 'items', 'x&y'],
-  ...['a%40b', '...', '..%20', 'a..b%20', '%E2%80%82x'],
+  '%20',
+  'caf%C3%A9',
+  'a=b,c',
+  '(x)',
+  "it's",
+  ...'$value !* %7Euser a%2Bb %41b a%23b items x&y a%40b ... ..%20 a..b%20 %E2%80%82x'.split(' '),
 ];
 
 function pickHost({ random, setup, token }: RequestContext): string {

@@ -60,7 +60,12 @@ const identityFields = ['uid', 'app', 'acc', 'role', 'iss', 'actor'] as const;
 
 /** Headers that name another host to some upstreams. */
 const hostHeaders = [
-  ...['x-forwarded-host', 'forwarded', 'x-original-host', 'x-host', 'x-forwarded-server', 'x-http-host-override'],
+  'x-forwarded-host',
+  'forwarded',
+  'x-original-host',
+  'x-host',
+  'x-forwarded-server',
+  'x-http-host-override',
 ];
 const overwriteIfExistsOrAdd = 2;
 

@@ -23,18 +23,24 @@ const open = {
 
 const workload = [
   {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'orders', labels } },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'orders', labels },
     spec: {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [{ name: 'orders', image: 'orders:1' }] } },
     },
   },
   {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'orders', labels } },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'orders', labels },
     spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 9000 }] },
   },
   {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'other', labels: { app: 'other' } } },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'other', labels: { app: 'other' } },
     spec: {
       selector: { matchLabels: { app: 'other' } },
       template: { metadata: { labels: { app: 'other' } }, spec: { containers: [{ name: 'other', image: 'other:1' }] } },

@@ -103,11 +103,21 @@ describe('test', () => {
     );
     expect(code).to.equal(3);
     expect(stdout.match(/^(?:not )?ok \d|(?<=(?:expected|received): ).*$/gm)).to.deep.equal([
-      ...['ok 1', 'ok 2', 'ok 3'],
-      ...['not ok 4', 'allowed, role member', 'allowed, role owner'],
-      ...['not ok 5', 'allowed, acc acme, scope all, actor another', 'allowed, acc another, scope read, actor another'],
-      ...['not ok 6', 'account_mismatch', 'allowed'],
-      ...['not ok 7', 'allowed, actor none', 'allowed, actor another'],
+      'ok 1',
+      'ok 2',
+      'ok 3',
+      'not ok 4',
+      'allowed, role member',
+      'allowed, role owner',
+      'not ok 5',
+      'allowed, acc acme, scope all, actor another',
+      'allowed, acc another, scope read, actor another',
+      'not ok 6',
+      'account_mismatch',
+      'allowed',
+      'not ok 7',
+      'allowed, actor none',
+      'allowed, actor another',
     ]);
   });
 

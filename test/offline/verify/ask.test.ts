@@ -7,7 +7,11 @@ import { ask } from '../../../src/offline/verify/ask.ts';
 
 const planned = {
   purpose: { kind: 'no token' },
-  ...{ name: 'GET /x', target: '/x', host: 'x', headers: [], authorization: undefined },
+  name: 'GET /x',
+  target: '/x',
+  host: 'x',
+  headers: [],
+  authorization: undefined,
 } as const;
 
 describe('ask', () => {
