@@ -3,7 +3,7 @@ import type { RenderSettings } from '../settings.ts';
 import type { Tree } from '../tree.ts';
 import { referenceGrant } from './authz-service.ts';
 import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
-import { httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
+import { openHttpRoutes, protectedRoute } from './envoy-gateway-routes.ts';
 import { type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 export function gatewayFiles(settings: RenderSettings): RenderedFiles {
@@ -14,7 +14,7 @@ export function gatewayFiles(settings: RenderSettings): RenderedFiles {
       [clientTrafficPolicy(settings)],
       ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
     ),
-    renderedFile('http-route.yaml', [httpRoute(settings)], []),
+    renderedFile('http-route.yaml', [protectedRoute(settings)], []),
     ...referenceGrant(settings, { group: 'gateway.envoyproxy.io', kind: 'SecurityPolicy' }),
     ...openFiles(openHttpRoutes(settings)),
     ...(settings.tls === undefined

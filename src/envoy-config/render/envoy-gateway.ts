@@ -7,8 +7,8 @@ import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
 import { otherNamespace, serviceAddress, serviceReference } from './authz-service.ts';
+import { gatewayApi } from './http-routes.ts';
 
-export const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
 
 function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {

@@ -1,0 +1,135 @@
+// The HTTPRoutes of the targets that speak the Gateway API: the protected one, and the public one, which is served without a check.
+import type { PublicRoute, RenderSettings } from '../settings.ts';
+import { beside, inline, type Members, type Tree } from '../tree.ts';
+import { domainOf, publicPathPattern } from './open-routes.ts';
+import { type ServedPath, servedPaths } from './upstreams.ts';
+
+export const gatewayApi = 'gateway.networking.k8s.io';
+
+// Bounds of the Gateway API.
+const maxMatches = 64;
+const maxHosts = 16;
+const maxRemoved = 16;
+
+/** What each rule of a route does besides leading to its Service. */
+export interface RuleParts {
+  readonly filters: readonly Members[];
+  /** For what has no room in the filters of the rule. */
+  readonly backendFilters: readonly Members[];
+}
+
+/** What of the configuration does not fit into an HTTPRoute. */
+export function httpRouteProblem(settings: RenderSettings): string | undefined {
+  const { paths, publicRoutes, hosts = [] } = settings;
+  if (paths.length + preflights(settings).length > maxMatches)
+    return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
+  if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches)
+    return tooMany('methods of public', maxMatches);
+  return hosts.length > maxHosts ? tooMany('account.hosts', maxHosts) : undefined;
+}
+
+export function tooMany(what: string, most: number): string {
+  return `${what} of the configuration must be at most ${most}, more do not fit into an HTTPRoute`;
+}
+
+/** Removes these names: those that do not fit into the filter of a rule where it leads to its backend, if that takes them. */
+export function removing(names: readonly string[]): RuleParts {
+  const filtersOf = (remove: readonly string[]): readonly Members[] =>
+    remove.length === 0
+      ? []
+      : [{ type: 'RequestHeaderModifier', requestHeaderModifier: inline({ remove: [...remove] }) }];
+  return { filters: filtersOf(names.slice(0, maxRemoved)), backendFilters: filtersOf(names.slice(maxRemoved)) };
+}
+
+/** Whether `removing` has room for so many. */
+export function canRemove(names: readonly string[], places: 1 | 2): boolean {
+  return names.length <= places * maxRemoved;
+}
+
+export function checkedRoute(settings: RenderSettings, parts: RuleParts): Tree {
+  const checked = settings.paths.flatMap(path => servedPaths(settings, { path, subtree: true }));
+  const rules = byUpstream(checked).map(([upstream, paths], i) => ({
+    matches: [
+      ...paths.map(({ path }) => ({ path: inline({ type: 'PathPrefix', value: path }) })),
+      ...(i === 0 ? preflights(settings) : []),
+    ],
+    ...ruleOf(settings, upstream, parts),
+  }));
+  const comment = 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.';
+  return httpRoute(settings, settings.name, settings.hosts?.map(domainOf), beside(rules, comment));
+}
+
+/** `patternOf`: RE2 for the paths of a public route. */
+export function publicRoute(
+  settings: RenderSettings,
+  parts: RuleParts,
+  { patternOf = publicPathPattern, headers }: { patternOf?: (route: ServedPath) => string; headers?: Tree } = {},
+): Tree {
+  const { publicRoutes, hosts } = settings;
+  const served = publicRoutes.flatMap(each =>
+    servedPaths(settings, each).map(path => ({ ...path, methods: each.methods })),
+  );
+  const rules = byUpstream(served).map(([upstream, paths]) => ({
+    matches: paths.flatMap(each =>
+      each.methods.map(method => ({ path: regularExpression(patternOf(each)), method, headers })),
+    ),
+    ...ruleOf(settings, upstream, parts),
+  }));
+  return httpRoute(settings, publicNameOf(settings), hosts?.map(domainOf), rules);
+}
+
+export function publicNameOf({ name }: RenderSettings): string {
+  return `${name}-public`;
+}
+
+export function httpRoute(
+  { gateway, name: ownName, namespace, selector }: RenderSettings,
+  name: string | undefined,
+  hostnames: readonly string[] | undefined,
+  rules: Tree,
+): Tree {
+  return {
+    apiVersion: `${gatewayApi}/v1`,
+    kind: 'HTTPRoute',
+    metadata: { name, namespace, labels: selector },
+    spec: {
+      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway ?? ownName })],
+      hostnames,
+      rules,
+    },
+  };
+}
+
+/** Preflight requests to public routes are checked: what the CORS of the gateway does not answer is refused. */
+function preflights({ publicRoutes, corsOrigins }: RenderSettings): readonly Members[] {
+  if (corsOrigins.length === 0) return [];
+  return publicRoutes
+    .filter(({ methods }: PublicRoute) => !methods.includes('OPTIONS'))
+    .map(each => ({ path: regularExpression(publicPathPattern(each)), method: 'OPTIONS' }));
+}
+
+function byUpstream<Path extends ServedPath>(
+  paths: readonly Path[],
+): readonly (readonly [number | undefined, readonly Path[]])[] {
+  const groups = new Map<number | undefined, Path[]>();
+  for (const each of paths) groups.set(each.upstream, [...(groups.get(each.upstream) ?? []), each]);
+  return [...groups];
+}
+
+function ruleOf(
+  { upstream, upstreams, requestTimeoutSeconds }: RenderSettings,
+  index: number | undefined,
+  { filters, backendFilters }: RuleParts,
+): Members {
+  const { host: name, port } = (index === undefined ? undefined : upstreams[index]?.address) ?? upstream;
+  const service = { group: '', kind: 'Service', name, port, weight: 1 };
+  return {
+    filters: filters.length === 0 ? undefined : filters,
+    backendRefs: [backendFilters.length === 0 ? inline(service) : { ...service, filters: backendFilters }],
+    timeouts: inline({ request: `${requestTimeoutSeconds}s` }),
+  };
+}
+
+function regularExpression(value: string): Tree {
+  return inline({ type: 'RegularExpression', value });
+}
