@@ -14,6 +14,7 @@ import { verifyGateway } from '../offline/verify/verification.ts';
 import { version } from '../package.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { parsePeerAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import type { Problem } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
@@ -21,16 +22,20 @@ import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
 import { readInput, toAuthorization } from './token-input.ts';
 
-const usage = `account-authz verify URL [--config FILE] [--ca FILE] [--json]
+const usage = `account-authz verify URL [--config FILE] [--connect-to HOST:PORT] [--allow-http] [--ca FILE] [--json]
 
 Asks a running gateway from outside and says whether it does what the configuration says. It sends GET requests without a body, at
 most ${maxRequests}: without a token, with a false signature, for another account, for a path that no route matches, and last the token's own
-account. Reads a token from standard input and never prints it; empty input is no token. Connects to URL alone and follows no redirect.
+account. Reads a token from standard input and never prints it; empty input is no token. Connects to URL alone, or to the address of
+--connect-to, and follows no redirect.
 
-  URL            https://HOST or https://HOST:PORT of the gateway (http only for loopback addresses)
-  --config FILE  the configuration, ${defaultConfigFile} if not given
-  --ca FILE      trusts these certificate authorities too: a PEM file
-  --json         prints { url, requests: [{ request, expected, actual, asExpected, meaning, look }], leftOut, notes }
+  URL                     https://HOST or https://HOST:PORT of the gateway (http for loopback addresses, or with --allow-http)
+  --config FILE           the configuration, ${defaultConfigFile} if not given
+  --connect-to HOST:PORT  connects there; the name in TLS and the Host header stay those of URL: for a port-forward, or a gateway
+                          without a DNS name yet
+  --allow-http            URL may be http to any host, inside a mesh or a cluster
+  --ca FILE               trusts these certificate authorities too: a PEM file
+  --json                  prints { url, requests: [{ request, expected, actual, asExpected, meaning, look }], leftOut, notes }
 
 Example: account-authz verify https://gateway.example --config config.yaml < token.txt
 
@@ -43,6 +48,8 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   const fail = (problem: string): number => usageError(io, 'verify', problem);
   const options = {
     config: { type: 'string' },
+    'connect-to': { type: 'string' },
+    'allow-http': { type: 'boolean', default: false },
     ca: { type: 'string' },
     json: { type: 'boolean', default: false },
     ...helpOption,
@@ -51,8 +58,11 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   if (parsed.kind === 'end') return parsed.code;
   const { config: file = defaultConfigFile, ca: caFile, json } = parsed.values;
   const [operand] = parsed.operands;
-  const url = operand === undefined ? undefined : parseGatewayUrl(operand);
+  const url = operand === undefined ? undefined : parseGatewayUrl(operand, { allowHttp: parsed.values['allow-http'] });
   if (url === undefined) return fail(gatewayRule);
+  const to = parsed.values['connect-to'];
+  const connectTo = to === undefined ? undefined : parsePeerAddress(to);
+  if (connectTo?.kind === 'problem') return fail(`--connect-to ${connectTo.problem}`);
   const ca = await loadTrusted(caFile);
   if (typeof ca === 'object') return fail(`--ca: ${ca.problem}`);
   // The machine has the files of the service only by chance.
@@ -73,9 +83,10 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   const token = authorization.value === undefined ? undefined : readGivenToken(authorization.value, config);
   const { rings, stop } = await loadKeys(config, io, warn);
   try {
-    const gateway = { url, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
+    const gateway = { url, connectTo, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
     const verification = await verifyGateway({ gateway, config, rings, revocations, token });
-    io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
+    if (json || verification.asked.length > 0)
+      io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
     if (verification.failure !== undefined) return fail(verification.failure);
     return verification.asked.every(answersAsExpected) ? 0 : 3;
   } finally {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
 import { hostOf, portOf } from '../text/url.ts';
 import { Agent, request as httpRequest } from './node-http.ts';
 
@@ -10,14 +11,24 @@ type SentOptions = Pick<RequestOptions, 'method' | 'path' | 'headers'> & {
   readonly signal: AbortSignal;
   /** PEM of the authorities to trust in place of the system's. */
   readonly ca?: readonly string[];
+  /** Where to connect; the server has to prove the host of the URL all the same. Defaults to host and port of the URL. */
+  readonly connectTo?: { readonly host: string; readonly port: number } | undefined;
 };
 
 /** Rejects with the error of Node if there is no answer. By default the path is that of the URL. */
-export function sendRequest(url: URL, { ca, ...options }: SentOptions): Promise<IncomingMessage> {
+export function sendRequest(url: URL, { ca, connectTo, ...options }: SentOptions): Promise<IncomingMessage> {
   const host = hostOf(url);
-  const all = { host, port: portOf(url), path: `${url.pathname}${url.search}`, ...options };
-  // Node would take a Host header for the server name; RFC 6066 section 3: that is no IP address. NODE_TLS_REJECT_UNAUTHORIZED turns nothing off.
-  const tls = { servername: isIP(host) === 0 ? host : '', rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
+  const { host: peer, port } = connectTo ?? { host, port: portOf(url) };
+  const all = { host: peer, port, path: `${url.pathname}${url.search}`, ...options };
+  const tls = {
+    // Node would take a Host header for the server name; RFC 6066 section 3: that is no IP address.
+    servername: isIP(host) === 0 ? host : '',
+    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
+      checkServerIdentity(host, certificate),
+    // NODE_TLS_REJECT_UNAUTHORIZED turns nothing off.
+    rejectUnauthorized: true,
+    ...(ca && { ca: [...ca] }),
+  };
   return new Promise((resolve, reject) => {
     // A new agent: the global one may use a proxy (NODE_USE_ENV_PROXY).
     const sent =

@@ -32,6 +32,14 @@ export function parseListenAddress(text: string): ListenAddress | Problem {
   return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
 }
 
+/** Where somebody else listens: `host:port` or `[v6]:port`, never a socket or port 0. */
+export function parsePeerAddress(text: string): TcpAddress | Problem {
+  if (text.startsWith('unix:')) return problem('must be HOST:PORT or [v6]:PORT, not a socket');
+  const address = parseTcpAddress(text, 'host:port or [v6]:port');
+  if (address.kind === 'problem') return address;
+  return address.port === 0 ? problem('must have a port from 1 to 65535') : address;
+}
+
 /** Throws on an invalid address, which the validation of a configuration reports. */
 export function toListenAddress(text: string): ListenAddress {
   const address = parseListenAddress(text);
@@ -86,11 +94,11 @@ loopback4.addSubnet('127.0.0.0', 8, 'ipv4');
 const loopback6 = new BlockList();
 loopback6.addAddress('::1', 'ipv6');
 
-function parseTcpAddress(text: string): TcpAddress | Problem {
+function parseTcpAddress(text: string, forms = 'host:port, [v6]:port or unix:/absolute/path'): TcpAddress | Problem {
   const colon = text.lastIndexOf(':');
   const written = text.slice(0, Math.max(colon, 0));
   const portText = text.slice(colon + 1);
-  if (written === '') return problem('must be host:port, [v6]:port or unix:/absolute/path');
+  if (written === '') return problem(`must be ${forms}`);
   if (!portGrammar.test(portText) || Number(portText) > maxPort)
     return problem(`must end in a port from 0 to ${maxPort}`);
   const host = parseHost(written);

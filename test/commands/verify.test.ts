@@ -39,12 +39,13 @@ describe('verify', () => {
     runCommand('verify', args, options);
 
   /** Answers every request with this status, header lines and body. */
-  async function gateway(status: number, headers = {}, body = '', tls?: { key: string; cert: string }) {
+  async function gateway(status: number, headers = {}, body = '', tls?: { key: string; cert: string }, most = 100) {
     const seen: Seen[] = [];
     const answer: Parameters<typeof createServer>[1] = (request, response) => {
       const serverName = (request.socket as TLSSocket).servername;
       const { host, 'user-agent': userAgent } = request.headers;
       seen.push({ url: request.url ?? '', host, userAgent, serverName });
+      if (seen.length > most) return void request.socket.destroy();
       response.writeHead(status, headers);
       response.end(body);
     };
@@ -78,12 +79,53 @@ describe('verify', () => {
     expect(stderr).to.contain('account.hosts');
   });
 
-  it('exits 1 if nothing answers, and names what is left out', async () => {
-    const [port] = await freePorts(1);
-    const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
+  const silent: readonly (readonly [name: string, url: string, more: readonly string[], problem: string])[] = [
+    ['a host that does not resolve', 'https://gateway.invalid', [], 'name not found (ENOTFOUND)'],
+    ['a refused connection', 'http://127.0.0.1:PORT', [], 'connection refused (ECONNREFUSED)'],
+    [
+      'a refused connection to --connect-to',
+      'http://gateway.test',
+      ['--allow-http', '--connect-to', '127.0.0.1:PORT'],
+      'at 127.0.0.1:PORT: connection refused',
+    ],
+    ['a --connect-to without a port', 'https://gateway.test', ['--connect-to', '[::1]'], '--connect-to must'],
+    [
+      'a socket in --connect-to',
+      'https://gateway.test',
+      ['--connect-to', 'unix:/run/x.sock'],
+      '--connect-to must be HOST',
+    ],
+  ];
+  for (const [name, url, more, problem] of silent) {
+    it(`exits 1 with one line for ${name}`, async () => {
+      const [port] = await freePorts(1);
+      const put = (text: string): string => text.replace('PORT', String(port));
+      const { code, stdout, stderr } = await run([...[url, ...more].map(put), '--config', configFile()]);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      expect(stderr)
+        .to.match(/^[^\n]+\n$/)
+        .and.contain(put(problem));
+    });
+  }
+
+  it('counts what is left out where the answers end, and names some of it in one line', async () => {
+    const routes = Array.from({ length: 12 }, (_, i) => ({ path: `/v1/r${i}` }));
+    const { port } = await gateway(404, {}, '', undefined, 3);
+    const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile({ routes })]);
     expect(code).to.equal(1);
-    expect(stderr).to.contain('does not answer: ECONNREFUSED');
-    expect(stdout).to.contain('left out: GET /api/subscriptions, no token (no answer from the gateway)');
+    expect(stdout.match(/left out/g)).to.have.length(1);
+    expect(stdout).to.match(/^23 left out \(no answer from the gateway\): GET \/v1\/r1, no token, .* and 18 more$/m);
+  });
+
+  it('connects to --connect-to, with the host of the URL in TLS and in Host', async () => {
+    const { key, cert } = testCertificate({ dnsNames: ['gateway.test'] });
+    const { port, seen } = await gateway(404, {}, '', { key, cert });
+    const more = ['--connect-to', `127.0.0.1:${port}`, '--ca', writeFixture('verify-ca.pem', cert)];
+    const asked = async (url: string) => run([url, ...more, '--config', configFile()]);
+    expect((await asked('https://gateway.test')).code).to.equal(3);
+    expect(seen[0]).to.include({ host: 'gateway.test', serverName: 'gateway.test' });
+    expect((await asked('https://127.0.0.2')).stderr).to.contain('certificate for another name');
+    expect((await asked('https://other.test')).stderr).to.contain('certificate for another name');
   });
 
   it('follows no redirect and says so', async () => {
@@ -128,8 +170,9 @@ describe('verify', () => {
     const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', file], { input });
     expect(code).to.equal(1);
     expect(stderr).to.contain('the keys of the issuer cannot be had here');
-    expect(stdout).to.contain('left out: GET /api/subscriptions, false signature (the keys of');
-    expect(stdout).to.contain('left out: GET /api/subscriptions, own account (the keys of');
+    expect(stdout).to.match(
+      /^\d+ left out \(the keys of .*\): GET \/api\/subscriptions, false signature, .*own account$/m,
+    );
     expect(seen).to.have.length(4);
   });
 
@@ -147,9 +190,7 @@ describe('verify', () => {
     expect(code).to.equal(1);
     expect(stderr).to.contain('warning: jwksFile of https://other.test');
     expect(stdout).to.match(/^DIFF +GET \/api\/subscriptions, false signature, issuer 2 +401 token_invalid/m);
-    expect(stdout).to.match(
-      /left out: GET \/api\/subscriptions, false signature.*the keys of the issuer cannot be had here/,
-    );
+    expect(stdout).to.contain('1 left out (the keys of the issuer cannot be had here): GET /api/subscriptions, false');
   });
 
   it('warns of a revocation list that is not on this machine', async () => {

@@ -7,6 +7,7 @@ import {
   isSameListener,
   type ListenAddress,
   parseListenAddress,
+  parsePeerAddress,
   type TcpAddress,
   toListenAddress,
   toTcpAddress,
@@ -35,7 +36,7 @@ export const renderOptions = {
     value: 'HOST:PORT',
     help: `where Envoy listens, ${hostAndPort(listen.host, listen.port)} if not given; [::] takes IPv4 too`,
     parse: single(text => {
-      const address = parseAddress(text);
+      const address = parsePeerAddress(text);
       if (address.kind === 'problem') return address;
       if (isIP(address.host) === 0) return problem('must have an IP address: Envoy resolves no name for a listener');
       return { listen: address };
@@ -251,7 +252,7 @@ function parseUpstreams(texts: readonly string[]): GivenOptions | Problem {
   const upstreams: { readonly path: string; readonly address: TcpAddress }[] = [];
   for (const text of texts) {
     const [, path = '/', target = ''] = /^(?:([^=]*)=)?(.*)$/s.exec(text) ?? [];
-    const address = parseAddress(target);
+    const address = parsePeerAddress(target);
     if (address.kind === 'problem') return address;
     if (path !== '/' && !isLiteralPath(path))
       return problem('must have a literal path before "=", such as /api/billing=127.0.0.1:9000');
@@ -266,13 +267,6 @@ function parseUpstreams(texts: readonly string[]): GivenOptions | Problem {
 function isLiteralPath(path: string): boolean {
   const template = parseRouteTemplate(path);
   return template.kind !== 'problem' && !template.subtree && template.segments.every(({ kind }) => kind === 'literal');
-}
-
-function parseAddress(text: string): TcpAddress | Problem {
-  const address = parseListenAddress(text);
-  if (address.kind === 'problem') return address;
-  if (address.kind === 'unix') return problem('must be HOST:PORT or [v6]:PORT');
-  return address.port === 0 ? problem('must have a port from 1 to 65535') : address;
 }
 
 function single(parse: (text: string) => GivenOptions | Problem): RenderOption['parse'] {

@@ -4,6 +4,7 @@ import type { Config } from '../../config/schema.ts';
 import { sendRequest } from '../../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
 import { rootsInForce } from '../../keys/fetch.ts';
+import { networkProblem } from '../../keys/network-problem.ts';
 import { errorCode, type Problem, problem } from '../../text/problem.ts';
 import { readStart } from '../../text/read-start.ts';
 import { isLoopbackUrl } from '../../text/url.ts';
@@ -19,6 +20,8 @@ export interface GatewayAnswer {
 
 export interface Gateway {
   readonly url: URL;
+  /** Where to connect in place of the URL's host and port. */
+  readonly connectTo?: { readonly host: string; readonly port: number } | undefined;
   /** `token.from`. */
   readonly from: Config['token']['from'];
   readonly userAgent: string;
@@ -31,26 +34,26 @@ export interface Gateway {
 const maxAnswerBytes = 64 * 1024;
 
 export const gatewayRule =
-  'URL must be https://HOST or https://HOST:PORT and nothing else (http only for loopback addresses)';
+  'URL must be https://HOST or https://HOST:PORT and nothing else (http for loopback addresses, or with --allow-http)';
 
 /** The URL of a gateway, or undefined. It has no path, because the configuration has them. */
-export function parseGatewayUrl(text: string): URL | undefined {
+export function parseGatewayUrl(text: string, { allowHttp }: { readonly allowHttp: boolean }): URL | undefined {
   if (!/^https?:\/\/[!-~]+$/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   const isOrigin = text.replace(/\/$/, '').toLowerCase() === `${url.protocol}//${text.split('/')[2]?.toLowerCase()}`;
   const hasMore = `${url.username}${url.password}${url.search}${url.hash}` !== '' || /[@?#\\]/.test(text);
   if (!isOrigin || hasMore) return undefined;
-  return url.protocol === 'https:' || isLoopbackUrl(text) ? url : undefined;
+  return url.protocol === 'https:' || allowHttp || isLoopbackUrl(text) ? url : undefined;
 }
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
 export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
-  const { url, from, userAgent, ca, timeoutMs = 5000 } = gateway;
+  const { url, connectTo, from, userAgent, ca, timeoutMs = 5000 } = gateway;
   const { target: path, host, headers, authorization } = planned;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const answer = await sendRequest(url, {
-      ...{ method: 'GET', path, signal, ...(ca !== undefined && { ca: [...rootsInForce(), ca] }) },
+      ...{ method: 'GET', path, signal, connectTo, ...(ca !== undefined && { ca: [...rootsInForce(), ca] }) },
       headers: {
         ...Object.fromEntries(headers),
         host,
@@ -67,7 +70,7 @@ export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<Ga
     return { kind: 'answer', status, reason: undefined };
   } catch (error) {
     const late = `no answer within ${timeoutMs / 1000} s`;
-    return problem(signal.aborted ? late : (errorCode(error) ?? 'no HTTP answer'));
+    return problem(signal.aborted ? late : `${networkProblem(error)} (${errorCode(error) ?? 'no HTTP answer'})`);
   }
 }
 

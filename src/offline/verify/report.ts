@@ -1,10 +1,12 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON. Has nothing of the token.
+import { listWords } from '../../text/list.ts';
 import { printable } from '../../text/printable.ts';
 import { answersAsExpected, type Difference, explainDifference } from './comparison.ts';
 import type { Expected } from './expected.ts';
 import type { AskedRequest, GatewayVerification } from './verification.ts';
 
 const maxTextLength = 2048;
+const maxListed = 5;
 const shown = (text: string): string => printable(text, maxTextLength);
 
 /** The difference of each request, undefined where the answer is as expected. `file` is the configuration. */
@@ -43,7 +45,9 @@ export function toTable(verification: GatewayVerification, file: string): string
     '',
     ...meanings,
     ...notes.map(note => `note: ${shown(note)}`),
-    ...leftOut.flatMap(({ names, why }) => names.map(name => `left out: ${shown(name)} (${shown(why)})`)),
+    ...leftOut
+      .filter(({ names }) => names.length > 0)
+      .map(({ names, why }) => shown(`${names.length} left out (${why}): ${listWords(names, maxListed)}`)),
     `${shown(origin)}: ${asked.length - count} of ${asked.length} answers as expected`,
     '',
   ].join('\n');

@@ -2,6 +2,7 @@
 import type { Config } from '../../config/schema.ts';
 import type { IssuerRing } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
+import { hostAndPort } from '../../text/listen-address.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
 import { ask, type Gateway, type GatewayAnswer } from './ask.ts';
 import { createExpectation, type Expected } from './expected.ts';
@@ -55,7 +56,9 @@ export async function verifyGateway(options: {
     const answer = await ask(gateway, planned);
     if (answer.kind === 'problem') {
       const leftOut = [{ names: requests.slice(i).map(({ name }) => name), why: 'no answer from the gateway' }];
-      const failure = `${origin} does not answer: ${answer.problem}`;
+      const at =
+        gateway.connectTo === undefined ? '' : ` at ${hostAndPort(gateway.connectTo.host, gateway.connectTo.port)}`;
+      const failure = `${origin} does not answer${at}: ${answer.problem}`;
       return { origin, asked, leftOut, notes: notesOn(asked, token), failure };
     }
     asked.push({ planned, expected, answer });
