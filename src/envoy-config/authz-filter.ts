@@ -103,8 +103,9 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
           value: [
             ...settings.shownHeaders.map(name => ({ exact: name })),
             ...settings.headers
-              .filter(({ shown, names }) => shown === 'spellings' && names.some(name => name.includes('-')))
-              .map(({ names }) => ({ safe_regex: inline({ regex: spellings(names) }) })),
+              .flatMap(({ shown, names }) => (shown === 'spellings' ? names : []))
+              .filter(name => name.includes('-'))
+              .map(name => ({ safe_regex: inline({ regex: spellings(name) }) })),
           ],
         },
       ],
@@ -259,14 +260,14 @@ export function routeMutations({ headers }: EnvoyPolicy, kind: 'checked' | 'publ
 }
 
 function removals(rules: readonly HeaderRule[]): readonly Tree[] {
-  return rules.map(({ names, why }) => {
-    const regex = spellings(names);
-    const [name = ''] = names;
-    return above(
-      toSentence(why),
-      regex === name ? { remove: name } : { remove_on_match: inline({ key_matcher: { safe_regex: { regex } } }) },
-    );
-  });
+  return rules.flatMap(({ names, why }) =>
+    names.map((name, i) => {
+      const regex = spellings(name);
+      const mutation =
+        regex === name ? { remove: name } : { remove_on_match: inline({ key_matcher: { safe_regex: { regex } } }) };
+      return i === 0 ? above(toSentence(why), mutation) : mutation;
+    }),
+  );
 }
 
 /** The wire's default is an allow. */

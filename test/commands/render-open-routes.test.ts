@@ -63,7 +63,7 @@ describe('render of public routes, hosts and the metadata document', () => {
       const early = manager.early_header_mutation_extensions[0].typed_config.mutations;
       const trailers = manager.http_filters[0].typed_config.mutations.request_trailers_mutations;
       for (const list of [early, trailers]) {
-        const patterns = list.flatMap((each: Part) => each.remove_on_match?.key_matcher.safe_regex.regex ?? []);
+        const patterns = list.map((each: Part) => each.remove ?? each.remove_on_match.key_matcher.safe_regex.regex);
         for (const name of ['forwarded', 'x-forwarded-host', 'x.host', 'x_original_host', 'x-http-host-override']) {
           const found = patterns.some((pattern: string) => new RegExp(`^(?:${pattern})$`).test(name));
           expect(found, name).to.equal(isRemoved);

@@ -129,7 +129,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
             removeOnMatch: [
               ...headers
                 .filter(({ removed }) => removed === 'everywhere')
-                .map(({ names }) => toMatch(spellings(names))),
+                .flatMap(({ names }) => names.map(name => toMatch(spellings(name)))),
               // account-authz is shown exact names only. Where a name stays on some routes, its look-alikes do not.
               ...headers
                 .filter(({ removed }) => removed === 'checked' || removed === 'public')
