@@ -1,13 +1,13 @@
-// The test client of compose.yaml: runs the steps of the story against the running containers, and exits with 0 only if every step is
-// as expected. It shares the network of the pod. The last chapter, without account-authz, is that of `npm run demo` alone.
+// The test client of compose.yaml: runs the steps of the demo against the running containers, and exits with 0 only if every step is
+// as expected. It shares the network of the pod. The last section, without account-authz, is that of `npm run demo` alone.
 import { parseArgs } from 'node:util';
 import type { AuthenticationService } from './authentication-service.ts';
 import { jsonOf, send } from './http-client.ts';
 import type { Demo, UpstreamState } from './local-demo.ts';
-import { messageOf, runStory } from './run-story.ts';
+import { messageOf, runSections } from './run-sections.ts';
 import type { AuthenticationState, TokenRequest } from './serve.ts';
-import { Tokens } from './story/scene.ts';
-import { story } from './story/story.ts';
+import { Tokens } from './steps/scene.ts';
+import { sectionsOf } from './steps/sections.ts';
 import { createTerminal } from './terminal.ts';
 
 const { values: addresses } = parseArgs({
@@ -24,9 +24,9 @@ process.exitCode = await run().catch(error => {
 });
 
 async function run(): Promise<number> {
-  const chapters = story(await connectDemo(), new Tokens());
+  const sections = sectionsOf(await connectDemo(), new Tokens());
   createTerminal().title('account-authz beside Envoy, in containers');
-  return runStory(chapters);
+  return runSections(sections);
 }
 
 async function connectDemo(): Promise<Demo> {

@@ -12,7 +12,7 @@ import { choosePorts } from './ports.ts';
 import type { Terminal } from './terminal.ts';
 import { type SeenRequest, startUpstream } from './upstream.ts';
 
-/** What the steps of the story use, on this machine or in containers. */
+/** What the steps of the demo use, on this machine or in containers. */
 export interface Demo {
   readonly authentication: Omit<AuthenticationService, 'port' | 'discoveryUrl'>;
   /** The issuer of a partner, which may speak for its own accounts alone. */
@@ -80,7 +80,7 @@ export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'star
     stops.push(() => upstream.stop());
     progress.started('upstream', `http://127.0.0.1:${upstream.port}`);
 
-    // The shipped example with other addresses, the issuer of a partner, and scopes, and with shorter times for keys, so that the story
+    // The shipped example with other addresses, the issuer of a partner, and scopes, and with shorter times for keys, so that the demo
     // takes seconds.
     const compose: Config = parse(await readFile(composeConfig, 'utf8'));
     config.set('listen', `127.0.0.1:${ports.listen}`);

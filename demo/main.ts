@@ -1,12 +1,12 @@
-// `npm run demo`: starts all parts, runs the steps of the story, and exits with 0 only if every step is as expected.
+// `npm run demo`: starts all parts, runs the steps of the demo, and exits with 0 only if every step is as expected.
 // `-- --stay` keeps the parts running afterwards and prints requests to paste.
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type LocalDemo, startLocalDemo } from './local-demo.ts';
-import { messageOf, runStory } from './run-story.ts';
-import { Tokens } from './story/scene.ts';
-import { story } from './story/story.ts';
+import { messageOf, runSections } from './run-sections.ts';
+import { Tokens } from './steps/scene.ts';
+import { sectionsOf } from './steps/sections.ts';
 import { createTerminal } from './terminal.ts';
 
 const { values: options } = parseArgs({ options: { stay: { type: 'boolean', default: false } } });
@@ -51,7 +51,7 @@ async function run(): Promise<number> {
     terminal.verdict(`The demo could not start: ${messageOf(error)}`, false);
     return 1;
   }
-  return runStory(story(demo, tokens), interrupted);
+  return runSections(sectionsOf(demo, tokens), interrupted);
 }
 
 /** Prints requests with real tokens; on a terminal only, because a log would store the tokens. */

@@ -1,4 +1,4 @@
-// Prints the demo: a title per chapter and a line per step in aligned columns; in colour on a terminal, as plain text elsewhere.
+// Prints the demo: a title per section and a line per step in aligned columns; in colour on a terminal, as plain text elsewhere.
 
 export interface Columns {
   readonly step: number;

@@ -9,7 +9,7 @@ import { envoyBinary, startEnvoy } from '../lab/envoy.ts';
 import { startServiceProcess } from '../lab/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { chooseFreePorts, choosePorts } from './ports.ts';
-import { messageOf } from './run-story.ts';
+import { messageOf } from './run-sections.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 import { ask, isEnvoyUnanswered, ownErrorNote, reasonOf } from './try-answers.ts';
 import { openTryFolder, type TryFolder } from './try-folder.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { messageOf } from '../../demo/run-story.ts';
+import { messageOf } from '../../demo/run-sections.ts';
 import { isEnvoyUnanswered } from '../../demo/try-answers.ts';
 import { openTryFolder } from '../../demo/try-folder.ts';
 import { startUpstream } from '../../demo/upstream.ts';

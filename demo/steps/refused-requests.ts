@@ -1,8 +1,8 @@
-// The chapters of requests that are refused for what they ask, with valid tokens: another account, or an ambiguous path or header.
-import type { Chapter } from '../run-story.ts';
+// The sections of requests that are refused for what they ask, with valid tokens: another account, or an ambiguous path or header.
+import type { Section } from '../run-sections.ts';
 import { acme, globex, type Scene, subscriptions } from './scene.ts';
 
-export function otherAccounts({ request, owner, member, minted }: Scene): Chapter {
+export function otherAccounts({ request, owner, member, minted }: Scene): Section {
   return {
     title: 'Refused: another account, or a role without the permission',
     steps: [
@@ -31,7 +31,7 @@ export function otherAccounts({ request, owner, member, minted }: Scene): Chapte
   };
 }
 
-export function ambiguous({ request, owner: token }: Scene): Chapter {
+export function ambiguous({ request, owner: token }: Scene): Section {
   return {
     title: 'Refused: ambiguous paths and headers',
     steps: [

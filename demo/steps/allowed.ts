@@ -1,9 +1,9 @@
-// The chapter of the allowed requests: what the upstream gets.
+// The section of the allowed requests: what the upstream gets.
 import { alice, webApp } from '../directory.ts';
-import type { Chapter } from '../run-story.ts';
+import type { Section } from '../run-sections.ts';
 import { acme, identityHeaders, type Scene, step } from './scene.ts';
 
-export function allowed({ demo, tokens, call, request, owner, member }: Scene): Chapter {
+export function allowed({ demo, tokens, call, request, owner, member }: Scene): Section {
   const backend = () => tokens.backend;
   return {
     title: 'Allowed: the upstream gets the request with the identity headers',

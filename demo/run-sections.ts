@@ -1,7 +1,7 @@
-// Runs the story of a demo: executes each step, prints its line, and counts the steps that are as expected.
+// Runs the steps of a demo: executes each step, prints its line, and counts the steps that are as expected.
 import { createTerminal, type StepLine } from './terminal.ts';
 
-export interface Chapter {
+export interface Section {
   readonly title: string;
   readonly steps: readonly Step[];
 }
@@ -20,20 +20,20 @@ export interface Outcome {
 }
 
 /** Resolves with the exit code: 0 if every step is as expected, else 1; or that of `interrupted`, if this resolves first. */
-export async function runStory(
-  chapters: readonly Chapter[],
+export async function runSections(
+  sections: readonly Section[],
   interrupted: Promise<number> = new Promise(() => undefined),
 ): Promise<number> {
-  const steps = chapters.flatMap(chapter => chapter.steps);
+  const steps = sections.flatMap(section => section.steps);
   const terminal = createTerminal({
     step: Math.max(...steps.map(step => step.name.length)),
     expected: Math.max(...steps.map(step => step.expected.length)),
   });
   terminal.heads();
   const failed: StepLine[] = [];
-  for (const [index, chapter] of chapters.entries()) {
-    terminal.title(`${index + 1}  ${chapter.title}`);
-    for (const step of chapter.steps) {
+  for (const [index, section] of sections.entries()) {
+    terminal.title(`${index + 1}  ${section.title}`);
+    for (const step of section.steps) {
       const line = await Promise.race([runStep(step), interrupted]);
       if (typeof line === 'number') return line;
       if (!line.ok) failed.push(line);

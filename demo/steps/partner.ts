@@ -1,12 +1,12 @@
-// The chapter of a partner's issuer, whose tokens are for two accounts, and of an application with few scopes.
-import type { Chapter } from '../run-story.ts';
+// The section of a partner's issuer, whose tokens are for two accounts, and of an application with few scopes.
+import type { Section } from '../run-sections.ts';
 import { acme, everyScope, now, type Scene, step, subscriptions } from './scene.ts';
 
 const inBoth = { initech: { roles: ['owner'] }, umbrella: { roles: ['member'] } };
 const initech = `${subscriptions}?account_id=initech`;
 const umbrella = `${subscriptions}?account_id=umbrella`;
 
-export function partner({ demo, call, request, minted }: Scene): Chapter {
+export function partner({ demo, call, request, minted }: Scene): Section {
   const { issuer: iss, signToken } = demo.partner;
   const { audience: aud } = demo.authentication;
   /** Signed by the partner, with the accounts and the roles in each as members of an object. */

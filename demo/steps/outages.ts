@@ -1,10 +1,10 @@
-// The last chapters: keys are rotated, removed and unavailable; then account-authz is down.
+// The last sections: keys are rotated, removed and unavailable; then account-authz is down.
 import { jsonOf } from '../http-client.ts';
 import { deriveAccountToken } from '../oauth-client.ts';
-import type { Chapter } from '../run-story.ts';
+import type { Section } from '../run-sections.ts';
 import { type Scene, step } from './scene.ts';
 
-export function keys({ demo, tokens, call, request, requestAfter, owner, member, minted }: Scene): Chapter {
+export function keys({ demo, tokens, call, request, requestAfter, owner, member, minted }: Scene): Section {
   const { authentication } = demo;
   return {
     title: 'Keys: rotated, removed, unavailable',
@@ -40,7 +40,7 @@ export function keys({ demo, tokens, call, request, requestAfter, owner, member,
   };
 }
 
-export function outage({ demo, call, request, requestAfter, owner }: Scene): Chapter | undefined {
+export function outage({ demo, call, request, requestAfter, owner }: Scene): Section | undefined {
   const { authorizer } = demo;
   if (authorizer === undefined) return undefined;
   return {

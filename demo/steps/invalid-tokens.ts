@@ -1,11 +1,11 @@
-// The chapter of missing and invalid tokens, forged ones among them.
+// The section of missing and invalid tokens, forged ones among them.
 import { createHmac } from 'node:crypto';
 import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { send } from '../http-client.ts';
-import type { Chapter } from '../run-story.ts';
+import type { Section } from '../run-sections.ts';
 import { now, type Scene, step } from './scene.ts';
 
-export function invalidTokens({ demo, tokens, call, request, claims, minted }: Scene): Chapter {
+export function invalidTokens({ demo, tokens, call, request, claims, minted }: Scene): Section {
   const { authentication } = demo;
   const header = (alg: string) => ({ alg, typ: 'at+jwt', kid: authentication.signingKid });
   const unsigned = (alg: string): string => `${base64url(header(alg))}.${base64url(claims())}`;

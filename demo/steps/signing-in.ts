@@ -1,4 +1,4 @@
-// The chapter in which alice signs in, and applications get tokens.
+// The section in which alice signs in, and applications get tokens.
 import type { JWTPayload } from 'jose';
 import { alice, billingJob, webApp } from '../directory.ts';
 import { type HttpResponse, jsonOf } from '../http-client.ts';
@@ -11,10 +11,10 @@ import {
   requestBackendToken,
   signIn,
 } from '../oauth-client.ts';
-import type { Chapter, Outcome } from '../run-story.ts';
+import type { Outcome, Section } from '../run-sections.ts';
 import { type Scene, step } from './scene.ts';
 
-export function signingIn({ demo, tokens }: Scene): Chapter {
+export function signingIn({ demo, tokens }: Scene): Section {
   const { issuer } = demo.authentication;
   const newCode = async (): Promise<{ readonly code: string; readonly verifier: string }> => {
     const { verifier, challenge } = newProofKey();

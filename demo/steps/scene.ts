@@ -1,9 +1,9 @@
-// What the chapters of the story share: the running demo, the tokens so far, steps, and requests through Envoy.
+// What the sections of the demo share: the running demo, the tokens so far, steps, and requests through Envoy.
 import { setTimeout as delay } from 'node:timers/promises';
 import { alice, webApp } from '../directory.ts';
 import { type HttpResponse, send } from '../http-client.ts';
 import type { Demo } from '../local-demo.ts';
-import type { Outcome, Step } from '../run-story.ts';
+import type { Outcome, Step } from '../run-sections.ts';
 import type { SeenRequest } from '../upstream.ts';
 
 /** The tokens that the steps got, for later steps and for the requests that the demo prints. */
