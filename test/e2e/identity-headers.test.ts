@@ -139,7 +139,7 @@ describe('forged identity headers', () => {
           expectOursOnly();
         });
 
-        it('O-010 O-025 sends the five headers byte for byte, each once, and no Authorization', async () => {
+        it('O-010 O-025 sends each identity header of the token byte for byte, once, and no Authorization', async () => {
           await ask(shipped);
           const request = onlyRequestOf(suite.lab.upstream);
           expect(ownedFields(request)).to.deep.equal(identity);
