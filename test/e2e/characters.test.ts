@@ -1,9 +1,10 @@
 // `characters: rfc3986` of a route behind real Envoys: ordinary file names reach the upstream as they were checked; what two servers could read
 // as two paths does not, whether Envoy refuses or resolves it, or account-authz refuses it.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { onlyRequestOf, reasonOf, useLab } from './lab.ts';
 
 const settings = {
   routes: [
@@ -34,24 +35,11 @@ const ordinary = [
 
 for (const version of envoyVersions) {
   describe(`characters: rfc3986 behind Envoy ${version}`, () => {
-    let lab: Lab;
-    let envoy: RunningEnvoy;
+    const suite = useLab(settings);
+    const { lab } = suite;
+    const envoy = useRunning(() => suite.startRendered([], { version }));
 
-    before(async function () {
-      this.timeout(300_000);
-      await installEnvoys();
-      lab = await startLab(settings);
-      const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
-      envoy = await startRenderedEnvoy(config, { version, upstream: lab.upstream.port });
-    });
-    after(async () => {
-      await envoy?.stop();
-      await lab?.stop();
-    });
-    beforeEach(() => lab.upstream.clear());
-
-    const ask = async (path: string) =>
-      exchange(envoy.port, requestBytes('GET', path, [`Authorization: ${await bearer()}`]));
+    const ask = (path: string) => exchange(envoy.port, requestBytes('GET', path, [`Authorization: ${suite.owner}`]));
 
     for (const name of ordinary) {
       it(`serves ${name} as it was sent, and refuses it on a strict route`, async () => {

@@ -3,11 +3,11 @@
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
-import { writeFixture } from '../../lab/config-file.ts';
-import { defaultEnvoyVersion, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { defaultEnvoyVersion } from '../../lab/envoy.ts';
 import { connectionManagerPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { bearer, configuration, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { onlyRequestOf, reasonOf, useLab } from './lab.ts';
 
 interface Patch {
   readonly applyTo: string;
@@ -20,27 +20,18 @@ const settings = {
 };
 
 describe('the routes that render istio inserts', () => {
-  let lab: Lab;
-  let envoy: RunningEnvoy;
-
-  before(async () => {
-    lab = await startLab(settings);
-    const file = writeFixture('istio-routes.yaml', {
-      ...configuration(lab.jwksUrl),
-      ...settings,
-      listen: lab.service.address,
-    });
-    const { stdout } = await runCommand('render', ['istio', '--config', file]);
+  const suite = useLab(settings);
+  const { lab } = suite;
+  const envoy = useRunning(async () => {
+    const { stdout } = await runCommand('render', ['istio', '--config', suite.file]);
     const filter = parseAllDocuments(stdout)
       .map(each => each.toJS())
       .find(({ kind }) => kind === 'EnvoyFilter');
     const patches: readonly Patch[] = filter.spec.configPatches;
     const inserted = patches.filter(({ applyTo }) => applyTo === 'HTTP_ROUTE').map(({ patch }) => patch.value);
     const addedFilter = (operation: string) => patches.find(({ patch }) => patch.operation === operation)?.patch.value;
-    envoy = await startEnvoy({
+    return suite.start({
       version: defaultEnvoyVersion,
-      upstream: lab.upstream.port,
-      authz: lab.service.address,
       edit(bootstrap) {
         const upstream = JSON.parse(JSON.stringify(inserted).replaceAll('inbound|8000||', 'upstream'));
         const routes = [...upstream.reverse(), { match: { prefix: '/' }, route: { cluster: 'upstream' } }];
@@ -53,21 +44,11 @@ describe('the routes that render istio inserts', () => {
       },
     });
   });
-  after(async () => {
-    await envoy?.stop();
-    await lab?.stop();
-  });
-  beforeEach(() => lab.upstream.clear());
 
   it('serve public paths without the headers that the check would judge', async () => {
     for (const path of ['/healthz', '/healthz/', '/assets', '/assets/a/b.css?x']) {
       lab.upstream.clear();
-      const lines = [
-        `Authorization: ${await bearer()}`,
-        'x-account-id: acct2',
-        'x.account.id: acct2',
-        'x-auth-uid: evil',
-      ];
+      const lines = ['x-account-id: acct2', 'x.account.id: acct2', 'x-auth-uid: evil', `Authorization: ${suite.owner}`];
       const { status } = await exchange(envoy.port, requestBytes('GET', path, lines));
       expect(status, path).to.equal(200);
       const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());

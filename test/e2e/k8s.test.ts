@@ -3,32 +3,28 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { startEnvoy } from '../../lab/envoy.ts';
 import { render } from '../../lab/kustomize.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { layOutFiles, type MountedFiles } from '../deploy/k8s/mounted-files.ts';
-import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, reasonOf, startLab } from './lab.ts';
+import { layOutFiles } from '../deploy/k8s/mounted-files.ts';
+import { useRunning } from '../support/use-running.ts';
+import { bearer, identity, onlyRequestOf, ownedFields, reasonOf, startLab } from './lab.ts';
 
 const own = '/api/subscriptions/accounts/acct1/items';
 
 for (const overlay of ['envoy-sidecar', 'service', 'demo'] as const) {
-  describe(`the Envoy and the product of the overlay ${overlay}`, function () {
-    this.timeout(600_000); // the first run builds kustomize
-    let files: MountedFiles;
-    let lab: Lab;
-    let envoy: RunningEnvoy;
-    before(async () => {
-      await installEnvoys();
-      files = await layOutFiles(await render(`k8s/overlays/${overlay}`));
-      const { issuers: _theirs, admin: _port, ...config } = parse(await readFile(files.config, 'utf8'));
-      lab = await startLab({ ...config, listen: '127.0.0.1:0' });
-      const bootstrap = await readFile(String(files.bootstrap), 'utf8');
-      envoy = await startEnvoy({ bootstrap, authz: lab.service.address, upstream: lab.upstream.port });
+  describe(`the Envoy and the product of the overlay ${overlay}`, () => {
+    const files = useRunning(async () => {
+      const files = await layOutFiles(await render(`k8s/overlays/${overlay}`));
+      return { ...files, stop: files.remove };
     });
-    after(async () => {
-      await envoy?.stop();
-      await lab?.stop();
-      await files?.remove();
+    const lab = useRunning(async () => {
+      const { issuers: _theirs, admin: _port, ...config } = parse(await readFile(files.config, 'utf8'));
+      return startLab({ ...config, listen: '127.0.0.1:0' });
+    });
+    const envoy = useRunning(async () => {
+      const bootstrap = await readFile(String(files.bootstrap), 'utf8');
+      return startEnvoy({ bootstrap, authz: lab.service.address, upstream: lab.upstream.port });
     });
     beforeEach(() => lab.upstream.clear());
 

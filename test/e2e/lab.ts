@@ -1,6 +1,14 @@
 // The whole request path for the end-to-end tests: an issuer, the built product, a recording upstream; each test file adds its Envoys.
 import { expect } from 'chai';
-import { envoyBinary, envoyVersions } from '../../lab/envoy.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import {
+  type EnvoyOptions,
+  envoyBinary,
+  envoyVersions,
+  type RunningEnvoy,
+  startEnvoy,
+  startRenderedEnvoy,
+} from '../../lab/envoy.ts';
 import { expectNoPartOf, tokenPartsOf } from '../../lab/invariants.ts';
 import { type HeaderField, type HttpAnswer, headerValues } from '../../lab/raw-http.ts';
 import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
@@ -8,6 +16,7 @@ import { type ServiceProcess, startServiceProcess } from '../../lab/service-proc
 import { signingKey } from '../../lab/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { audience, issuer, token, uid } from '../../lab/token.ts';
+import { useRunning } from '../support/use-running.ts';
 
 /** The five identity headers for the tokens of `bearer`, in the order in which they are set. */
 export const identity: readonly HeaderField[] = [
@@ -74,29 +83,43 @@ export interface LabSuite {
   readonly lab: Lab;
   /** A valid Authorization value. */
   readonly owner: string;
+  /** The configuration of the service, with its address. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** The same, in a file. */
+  readonly file: string;
+  /** The shipped Envoy in front of the service. */
+  start(options?: EnvoyOptions): Promise<RunningEnvoy>;
+  /** An Envoy with what `render envoy` prints for the configuration with these options. */
+  startRendered(renderOptions?: readonly string[], options?: EnvoyOptions): Promise<RunningEnvoy>;
   expectNothingReached(): void;
 }
 
 /** Starts a lab before the tests of this suite, with every Envoy installed, and stops it after them. Before each test its upstream forgets. */
-export function useLab(): LabSuite {
-  let lab: Lab;
+export function useLab(settings: Readonly<Record<string, unknown>> = {}): LabSuite {
   let owner: string;
-  before(async () => {
+  const lab = useRunning(async () => {
     await installEnvoys();
-    lab = await startLab();
     owner = await bearer();
+    return startLab(settings);
   });
-  after(() => lab?.stop());
   beforeEach(() => lab.upstream.clear());
-  return {
-    get lab() {
-      return lab;
-    },
+  const suite: LabSuite = {
+    lab,
     get owner() {
       return owner;
     },
+    get config() {
+      return { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
+    },
+    get file() {
+      return writeFixture('lab.yaml', suite.config);
+    },
+    start: options => startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address, ...options }),
+    startRendered: (renderOptions, options) =>
+      startRenderedEnvoy(suite.config, { upstream: lab.upstream.port, ...options }, renderOptions),
     expectNothingReached: () => expect(lab.upstream.requests).to.deep.equal([]),
   };
+  return suite;
 }
 
 // I5: requests through Envoy have left it unharmed. Its other pages are fetched for the secret scan.
