@@ -29,7 +29,7 @@ const leastShares: Readonly<Record<string, number>> = {
 };
 
 describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
-  this.timeout(900_000);
+  this.timeout(Math.max(900_000, 10 * requests));
   let comparison: Comparison;
 
   before(async () => {

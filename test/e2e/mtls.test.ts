@@ -1,124 +1,114 @@
-// Mutual TLS between a real Envoy and the built product.
+// Mutual TLS between a real Envoy and the built product, with the bootstrap and the files beside it that `render` makes for `tls`.
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { isMap, isSeq } from 'yaml';
-import { type EnvoyOptions, envoyVersions, startEnvoy } from '../../lab/envoy.ts';
+import { type Document, isMap } from 'yaml';
+import { runCommand } from '../../lab/command.ts';
+import { fixtureFolder, writeFixture } from '../../lab/config-file.ts';
+import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { clusterPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { until } from '../../lab/until.ts';
-import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
+import { mountSecret } from '../support/secret-mount.ts';
+import { useRunning } from '../support/use-running.ts';
+import { bearer, configuration, installEnvoys, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const serverCa = testCertificate({ name: 'server ca', isAuthority: true });
 const clientCa = testCertificate({ name: 'client ca', isAuthority: true });
 const otherCa = testCertificate({ name: 'client ca', isAuthority: true });
-const serverName = 'account-authz.authz.svc';
 
 function serviceSecret() {
-  const own = testCertificate({ name: 'account-authz', dnsNames: [serverName], authority: serverCa });
+  const own = testCertificate({ name: 'account-authz', dnsNames: ['account-authz'], authority: serverCa });
   return { 'tls.crt': own.cert, 'tls.key': own.key, 'ca.crt': clientCa.cert };
 }
 
-/** The transport socket of Envoy's cluster, with a client certificate if given. */
-function transportSocket(files: SecretMount, trusted: string, own?: string): unknown {
-  const file = (name: string): unknown => ({ filename: files.path(name) });
-  const san = { san_type: 'DNS', matcher: { exact: serverName } };
-  return {
-    name: 'envoy.transport_sockets.tls',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
-      sni: serverName,
-      common_tls_context: {
-        validation_context: { trusted_ca: file(trusted), match_typed_subject_alt_names: [san] },
-        ...(own && { tls_certificates: [{ certificate_chain: file(`${own}.crt`), private_key: file(`${own}.key`) }] }),
-      },
-    },
-  };
-}
-
-function withTransportSocket(socket: unknown): NonNullable<EnvoyOptions['edit']> {
-  return bootstrap => {
-    const clusters = bootstrap.getIn(['static_resources', 'clusters']);
-    const cluster = isSeq(clusters)
-      ? clusters.items.find(item => isMap(item) && item.get('name') === 'account-authz')
-      : undefined;
-    if (!isMap(cluster)) throw new Error('envoy.yaml has no cluster account-authz');
-    cluster.set('transport_socket', bootstrap.createNode(socket));
-  };
-}
-
 describe('mTLS between Envoy and the service', () => {
-  let service: SecretMount;
-  let envoyFiles: SecretMount;
-  let lab: Lab;
-  let owner: string;
-
-  before(async () => {
+  const secret = useRunning(async () => {
     await installEnvoys();
-    const good = testCertificate({ name: 'envoy', authority: clientCa });
-    const foreign = testCertificate({ name: 'envoy', authority: otherCa });
-    service = await mountSecret(serviceSecret());
-    envoyFiles = await mountSecret({
-      'good.crt': good.cert,
-      'good.key': good.key,
-      'foreign.crt': foreign.cert,
-      'foreign.key': foreign.key,
-      'server-ca.crt': serverCa.cert,
-      'other-ca.crt': otherCa.cert,
-    });
-    const [certFile, keyFile, clientCaFile] = ['tls.crt', 'tls.key', 'ca.crt'].map(service.path);
-    lab = await startLab({ tls: { certFile, keyFile, clientCaFile } });
-    owner = await bearer();
+    const mount = await mountSecret(serviceSecret());
+    return { ...mount, stop: mount.remove };
   });
-  after(async () => {
-    await lab.stop();
-    await Promise.all([service.remove(), envoyFiles.remove()]);
+  const tls = () => ({
+    certFile: secret.path('tls.crt'),
+    keyFile: secret.path('tls.key'),
+    clientCaFile: secret.path('ca.crt'),
+  });
+  const lab = useRunning(() => startLab({ tls: tls() }));
+  let owner: string;
+  before(async () => {
+    owner = await bearer();
   });
   beforeEach(() => lab.upstream.clear());
 
-  const start = (edit: EnvoyOptions['edit'], version?: string) =>
-    startEnvoy({
-      upstream: lab.upstream.port,
-      authz: lab.service.address,
-      ...(edit && { edit }),
-      ...(version && { version }),
-    });
-  const send = (port: number, lines: readonly string[] = [`Authorization: ${owner}`]) =>
+  interface Files {
+    /** The authority of Envoy's own certificate. */
+    readonly issuedBy?: typeof clientCa;
+    /** The one that Envoy trusts. */
+    readonly trusts?: typeof serverCa;
+  }
+
+  /** The bootstrap as in the container, with folders of this machine. */
+  async function start(
+    version: string,
+    { issuedBy = clientCa, trusts = serverCa }: Files = {},
+    edit?: (bootstrap: Document) => void,
+  ): Promise<RunningEnvoy> {
+    const folder = await mkdtemp(join(fixtureFolder(), 'mtls-'));
+    const own = testCertificate({ name: 'envoy', authority: issuedBy });
+    const files = { 'tls.crt': own.cert, 'tls.key': own.key, 'ca.crt': trusts.cert };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const settings = { ...configuration('https://auth.example.com/jwks'), listen: lab.service.address, tls: tls() };
+    const args = ['envoy', '--config', writeFixture('tls.yaml', settings), '--out', folder];
+    expect(await runCommand('render', args)).to.include({ code: 0, stderr: '' });
+    for (const name of (await readdir(folder)).filter(each => each.endsWith('.yaml'))) {
+      const text = await readFile(join(folder, name), 'utf8');
+      const moved = text.replaceAll('/etc/envoy-tls', folder).replaceAll('/etc/envoy/', `${folder}/`);
+      await writeFile(join(folder, name), moved);
+    }
+    const bootstrap = await readFile(join(folder, 'envoy.yaml'), 'utf8');
+    return startEnvoy({ version, bootstrap, upstream: lab.upstream.port, ...(edit && { edit }) });
+  }
+  const send = ({ port }: RunningEnvoy, lines: readonly string[] = [`Authorization: ${owner}`]) =>
     exchange(port, requestBytes('GET', path, lines));
 
   for (const version of envoyVersions) {
     it(`Envoy ${version} is served, also while the certificate of the service is replaced`, async () => {
-      const socket = transportSocket(envoyFiles, 'server-ca.crt', 'good');
-      const envoy = await start(withTransportSocket(socket), version);
-      expect((await send(envoy.port)).status).to.equal(200);
+      const envoy = await start(version);
+      expect((await send(envoy)).status).to.equal(200);
       expect(onlyRequestOf(lab.upstream).path).to.equal(path);
-      expect(reasonOf(await send(envoy.port, []))).to.equal('token_missing');
+      expect(reasonOf(await send(envoy, []))).to.equal('token_missing');
 
       const reloads = () => lab.service.log().filter(({ msg }) => msg === 'tls files reloaded').length;
       const before = reloads();
-      await service.update(serviceSecret());
+      await secret.update(serviceSecret());
       await until(() => reloads() === before + 1);
-      const next = await start(withTransportSocket(socket), version);
-      for (const { port } of [envoy, next]) expect((await send(port)).status).to.equal(200);
+      const next = await start(version);
+      for (const each of [envoy, next]) expect((await send(each)).status).to.equal(200);
       await Promise.all([envoy.stop(), next.stop()]);
     });
   }
 
-  const refused: readonly (readonly [name: string, edit: () => EnvoyOptions['edit']])[] = [
-    ['speaks no TLS', () => undefined],
-    ['has no certificate', () => withTransportSocket(transportSocket(envoyFiles, 'server-ca.crt'))],
-    [
-      'has a certificate of another authority',
-      () => withTransportSocket(transportSocket(envoyFiles, 'server-ca.crt', 'foreign')),
-    ],
-    ['trusts another authority', () => withTransportSocket(transportSocket(envoyFiles, 'other-ca.crt', 'good'))],
+  const cluster = (bootstrap: Document) => clusterPath(bootstrap, 'account-authz');
+  const withoutOwn = (bootstrap: Document): void => {
+    const context = [...cluster(bootstrap), 'transport_socket', 'typed_config', 'common_tls_context'];
+    const node = bootstrap.getIn(context);
+    if (!isMap(node)) throw new Error('no TLS context');
+    for (const { key } of [...node.items]) if (/^tls_certificate/.test(String(key))) node.delete(key);
+  };
+  const refused: readonly (readonly [name: string, files: Files, edit?: (bootstrap: Document) => void])[] = [
+    ['speaks no TLS', {}, bootstrap => void bootstrap.deleteIn([...cluster(bootstrap), 'transport_socket'])],
+    ['has no certificate', {}, withoutOwn],
+    ['has a certificate of another authority', { issuedBy: otherCa }],
+    ['trusts another authority', { trusts: otherCa }],
   ];
-  for (const [name, edit] of refused) {
+  for (const [name, files, edit] of refused) {
     it(`an Envoy that ${name} gets no answer, and its requests end in 503`, async () => {
       const checks = () => lab.service.log().filter(({ msg }) => msg === 'check').length;
       const before = checks();
-      const envoy = await start(edit());
-      const answer = await send(envoy.port);
+      const envoy = await start(defaultEnvoyVersion, files, edit);
+      const answer = await send(envoy);
       expect({ status: answer.status, reason: reasonOf(answer) }).to.deep.equal({ status: 503, reason: undefined });
       expect(lab.upstream.requests).to.deep.equal([]);
       expect(checks()).to.equal(before);
