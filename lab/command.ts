@@ -29,10 +29,6 @@ const commands = { 'check-config': checkConfig, drain, explain, health, render, 
 >;
 export type CommandName = keyof typeof commands;
 
-export function isCommandName(name: string): name is CommandName {
-  return Object.hasOwn(commands, name);
-}
-
 export interface CommandOptions {
   readonly input?: string | Buffer;
   readonly env?: Readonly<Record<string, string>>;

@@ -40,17 +40,6 @@ export function rect(x: number, y: number, width: number, height: number, colour
   return `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" class="f-${colour}" ${attributes}/>`;
 }
 
-/** A line through the points, interrupted where one is undefined. */
-export function polyline(points: readonly (readonly [x: number, y: number] | undefined)[], colour: Colour): string {
-  let isOn = false;
-  const path = points.map(point => {
-    const step = point === undefined ? '' : `${isOn ? 'L' : 'M'}${round(point[0])} ${round(point[1])}`;
-    isOn = point !== undefined;
-    return step;
-  });
-  return `<path d="${path.join('')}" class="s-${colour}" fill="none" stroke-width="1.5" stroke-linejoin="round"/>`;
-}
-
 /** Round tick values from 0 to at least `highest`, in five steps or fewer. */
 export function linearMarks(highest: number): readonly number[] {
   const top = highest > 0 ? highest : 1;

@@ -19,7 +19,6 @@ export const deploymentNames = [
   'quickstart',
   'render kubernetes',
   'envoy-sidecar over a socket',
-  'envoy-gateway',
   'istio',
 ] as const;
 export type DeploymentName = (typeof deploymentNames)[number];
@@ -54,11 +53,6 @@ export function describeDeployment(name: DeploymentName): Deployed {
     case 'service': {
       const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
       return { ...inSample, authz };
-    }
-    case 'envoy-gateway': {
-      const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
-      const gateway = { workload: 'gateway', labels: 'app=gateway', replicas: 1 };
-      return { ...inSample, ...gateway, authz, service: { name: 'gateway', port: 80 } };
     }
     case 'render kubernetes': {
       const orders = { workload: 'orders', labels: 'app=orders', replicas: 2 };

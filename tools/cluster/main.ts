@@ -1,8 +1,8 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--keep] [--egctl FOLDER] [--istio] [--network-policies] [--namespace NAME]
-// With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
-// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path.
+//   npm run cluster -- [--only NAME]… [--keep] [--istio] [--network-policies] [--namespace NAME]
+// With --istio the overlay for Istio runs too: the cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its
+// mesh configuration, and istioctl is on the path.
 // With --network-policies the network plugin enforces them, and envoy-sidecar and service show who reaches what.
 // Where the cluster has the metrics API, `kubectl top` and the autoscalers are tried as well.
 // Needs kubectl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
@@ -21,7 +21,6 @@ import {
   hasRevocationList,
   manifestsOf,
 } from './deployments.ts';
-import { gatewayManifests } from './envoy-gateway.ts';
 import { meshSteps } from './istio.ts';
 import { apply, hasMetrics, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
@@ -36,15 +35,12 @@ const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     keep: { type: 'boolean', default: false },
-    egctl: { type: 'string' },
     istio: { type: 'boolean', default: false },
     'network-policies': { type: 'boolean', default: false },
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
-const all = deploymentNames
-  .filter(name => name !== 'envoy-gateway' || options.egctl !== undefined)
-  .filter(name => name !== 'istio' || options.istio);
+const all = deploymentNames.filter(name => name !== 'istio' || options.istio);
 const chosen = (options.only ?? all).map(name => {
   const found = deploymentNames.find(each => each === name);
   if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
@@ -133,10 +129,9 @@ async function deploy(
   certificates: readonly object[],
 ): Promise<void> {
   const { name, namespace } = deployed;
-  let manifests = await manifestsOf(name, authentication);
+  const manifests = await manifestsOf(name, authentication);
   if (namespace === 'subscriptions') await kubectl(['create', 'namespace', namespace, '--save-config']);
-  if (name === 'service' || name === 'envoy-gateway') await apply(certificates);
-  if (name === 'envoy-gateway') manifests = await gatewayManifests(manifests, certificates, options.egctl ?? '');
+  if (name === 'service') await apply(certificates);
   if (hasRevocationList(name))
     await apply([
       {

@@ -21,13 +21,12 @@ const unavailableOrRefused = only(
 
 export async function restartSteps(run: ClusterRun): Promise<void> {
   const { workload, authz } = run.deployed;
-  const isGateway = run.deployed.name === 'envoy-gateway';
-  if (!isGateway) await roll(run, workload);
+  await roll(run, workload);
   if (authz.workload !== workload) await roll(run, authz.workload);
   if (run.deployed.name === 'envoy-sidecar' || run.deployed.name === 'service') await rollBack(run);
   if (authz.replicas > 1) await deleteAndEvict(run);
   await killAuthz(run);
-  if (!isGateway) await killEnvoy(run);
+  await killEnvoy(run);
   // One replica, so that nobody else can answer. Behind a service of its own, another instance does.
   const isAlone = authz.workload === workload && run.deployed.replicas > 1;
   if (isAlone) await scale(run, 1);
@@ -138,30 +137,24 @@ async function deleteAndEvict(run: ClusterRun): Promise<void> {
   }
 }
 
-/** Whether another instance answers at once. Envoy Gateway has no field for the health checks and the filter of docs/restarts.md. */
-function isCovered({ deployed }: ClusterRun): boolean {
-  return deployed.authz.workload !== deployed.workload && deployed.name !== 'envoy-gateway';
+/** Whether another instance answers at once. */
+function hasOtherInstances({ deployed }: ClusterRun): boolean {
+  return deployed.authz.workload !== deployed.workload;
 }
 
 async function killAuthz(run: ClusterRun): Promise<void> {
-  const hasOthers = run.deployed.authz.workload !== run.deployed.workload;
+  const hasOthers = hasOtherInstances(run);
   const isOnly = run.deployed.replicas === 1;
   const crashes = run.deployed.name === 'envoy-sidecar' ? 3 : 1;
-  const expectedOfKill = isCovered(run)
+  const expectedOfKill = hasOthers
     ? 'nothing lost'
-    : hasOthers
-      ? '503 for what goes to this pod until it is left out'
-      : `503 in this pod while it is away${isOnly ? '; refused without a ready pod' : ''}`;
+    : `503 in this pod while it is away${isOnly ? '; refused without a ready pod' : ''}`;
   const pod = await oneOf(authzPods(run));
   for (let crash = 1; crash <= crashes; crash += 1) {
     await measure(run, {
       what: `SIGKILL to account-authz${crashes > 1 ? `, crash ${crash} of one pod` : ''}`,
       expected: expectedOfKill,
-      allows: isCovered(run)
-        ? ({ lost }) => Object.keys(lost).length === 0
-        : isOnly
-          ? unavailableOrRefused
-          : unavailable,
+      allows: hasOthers ? ({ lost }) => Object.keys(lost).length === 0 : isOnly ? unavailableOrRefused : unavailable,
       measured: noAnswer,
       async act() {
         const [before] = (await authzPods(run)).filter(({ name }) => name === pod.name);
@@ -188,15 +181,11 @@ async function killEnvoy(run: ClusterRun): Promise<void> {
 
 /** A process that hangs is found by its liveness probe; it may wake up before SIGTERM, or never. */
 async function hang(run: ClusterRun, resumes: boolean): Promise<void> {
-  const hasOthers = run.deployed.authz.workload !== run.deployed.workload;
+  const hasOthers = hasOtherInstances(run);
   let away = 0;
   await measure(run, {
     what: `account-authz hangs (SIGSTOP)${resumes ? ' until its liveness probe has failed (SIGCONT)' : ' for good'}${hasOthers ? '' : ', one replica'}`,
-    expected: isCovered(run)
-      ? 'nothing lost but checks in flight'
-      : hasOthers
-        ? '503 for some of what goes to this pod until it is left out'
-        : 'no answer for no longer than account-authz is away',
+    expected: hasOthers ? 'nothing lost but checks in flight' : 'no answer for no longer than account-authz is away',
     allows: window => unavailableOrRefused(window) && window.longestGapSeconds <= (hasOthers ? 2 : away + 1),
     measured: noAnswer,
     async act() {
