@@ -73,9 +73,9 @@ interface EnvoyOptions {
 
 /** The options of a workload in Kubernetes. */
 interface WorkloadOptions {
-  /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the HTTPRoute. */
+  /** kubernetes: of the one Deployment; istio: before the names of the objects; gateways: of the HTTPRoute. */
   readonly name: string | undefined;
-  /** envoy-gateway: of the Gateway; undefined: `name`. */
+  /** gateways: of the Gateway; undefined: `name`. */
   readonly gateway: string | undefined;
   readonly namespace: string | undefined;
   /** Of account-authz where it is a Service; undefined: `namespace`. */

@@ -87,8 +87,63 @@ const envoyGateway: DataPlane = {
   },
 };
 
+const gatewayApi: DataPlane = {
+  title: 'gateway-api',
+  can: {
+    earlyRemoval: undefined,
+    guard: undefined,
+    timeLimit: undefined,
+    errorStatus: undefined,
+    openRoutes: 'yes',
+    cors: undefined,
+    upgrades: 'WebSocket, always',
+    requestTimeout: '`--request-timeout`',
+  },
+  lost: [
+    'Cilium gives a check 200 ms, fixed (cilium#48354), and answers 403 where it fails.',
+    'Both data planes remove headers after the check, and would remove what it set: no identity header is removed on a checked route. account-authz overwrites its own and removes their look-alikes; on a public route look-alikes with underscores reach the service.',
+    'agentgateway matches and shows the path as it was sent, joins a header that comes twice by a comma, and removes what an answer removes before it sets. A cache in a policy of its own repeats an allow after a revocation: set none.',
+    'Another HTTPRoute to the same service is a way around the check.',
+  ],
+  releases: [
+    'Cilium before 1.20.0 ignores the filter and lets every request through (cilium#47178, fixed by #47265), and a later one without #47929 (August 2026) does where the ReferenceGrant or the Service is missing (#47877).',
+    'cloud-provider-kind 0.11.1 accepts the route and ignores the filter (cloud-provider-kind#439), as any other implementation may: run `account-authz verify` before the route gets traffic, and after each upgrade.',
+  ],
+  instead: {
+    'cors-origin': 'Cilium asks before its CORS filter; with agentgateway add the filter CORS to the HTTPRoute',
+    'trusted-hops': 'set it in the data plane (Cilium: gatewayAPI.xffNumTrustedHops)',
+    'idle-timeout': 'the data plane has its own; set that',
+    underscores: 'the data plane passes such a header on',
+    upgrade: 'WebSocket handshakes pass by themselves; they are checked',
+    'max-headers-kib': 'the data plane has its own bound',
+    'grpc-web': 'Cilium takes gRPC-Web by itself',
+    'upstream-protocol': 'set appProtocol of the Service',
+    shadow: 'run the trial with `render envoy --shadow` beside the service',
+  },
+};
+
+const kgateway: DataPlane = {
+  title: 'kgateway',
+  can: { ...envoy.can, guard: undefined, earlyRemoval: 'exact names' },
+  lost: [
+    'It does not limit what an answer of account-authz changes, removes no trailers, and removes exact names before the check: other spellings of an identity header reach the service on a public route.',
+    'A TrafficPolicy of yours with extAuth on the same route can replace this one.',
+  ],
+  releases: [
+    'A TrafficPolicy that names a route which does not exist is ignored in silence (kgateway#11402): see its condition Attached.',
+  ],
+  instead: {
+    underscores: 'kgateway passes such a header on',
+    'grpc-web': 'kgateway has no such setting',
+    'upstream-protocol': 'set appProtocol of the Service',
+    shadow: 'run the trial with `render envoy --shadow` beside the service',
+  },
+};
+
 /** In the order of the table. */
-export const dataPlanes = { envoy, istio, envoyGateway } as const satisfies Readonly<Record<string, DataPlane>>;
+export const dataPlanes = { envoy, istio, envoyGateway, gatewayApi, kgateway } as const satisfies Readonly<
+  Record<string, DataPlane>
+>;
 
 /** The sentences of the comment at the top of what `render` prints. */
 export function limitsOf({ can, lost, releases }: DataPlane): readonly string[] {

@@ -3,11 +3,11 @@ import type { MetadataDocument, RenderSettings } from '../settings.ts';
 import { above, inline, type Tree } from '../tree.ts';
 import { corsOf, own } from './envoy-gateway.ts';
 import {
-  canRemove,
   checkedRoute,
   gatewayApi,
   httpRoute,
   httpRouteProblem,
+  maxRemoved,
   publicNameOf,
   publicRoute,
   removing,
@@ -17,8 +17,8 @@ import { documentMethods, hostPattern } from './open-routes.ts';
 
 /** What of the configuration does not fit into an HTTPRoute. */
 export function gatewayRoutesProblem(settings: RenderSettings): string | undefined {
-  const isFull = settings.publicRoutes.length > 0 && !canRemove(removedOn(settings, 'public'), 1);
-  return httpRouteProblem(settings) ?? (isFull ? tooMany('account.headers', 15) : undefined);
+  const isFull = settings.publicRoutes.length > 0 && removedOn(settings, 'public').length > maxRemoved;
+  return httpRouteProblem(settings) ?? (isFull ? tooMany('account.headers', maxRemoved - 1) : undefined);
 }
 
 export function protectedRoute(settings: RenderSettings): Tree {

@@ -1,4 +1,6 @@
 // The HTTPRoutes of the targets that speak the Gateway API: the protected one, and the public one, which is served without a check.
+import type { HeaderRule } from '../header-rule.ts';
+import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
 import { domainOf, publicPathPattern } from './open-routes.ts';
@@ -9,7 +11,7 @@ export const gatewayApi = 'gateway.networking.k8s.io';
 // Bounds of the Gateway API.
 const maxMatches = 64;
 const maxHosts = 16;
-const maxRemoved = 16;
+export const maxRemoved = 16;
 
 /** What each rule of a route does besides leading to its Service. */
 export interface RuleParts {
@@ -41,9 +43,34 @@ export function removing(names: readonly string[]): RuleParts {
   return { filters: filtersOf(names.slice(0, maxRemoved)), backendFilters: filtersOf(names.slice(maxRemoved)) };
 }
 
-/** Whether `removing` has room for so many. */
-export function canRemove(names: readonly string[], places: 1 | 2): boolean {
-  return names.length <= places * maxRemoved;
+/** `removedOn`: by the kind of a route; `places`: of `removing` that the data plane has. */
+export function removalProblem(
+  settings: RenderSettings,
+  removedOn: (settings: RenderSettings, kind: 'checked' | 'public') => readonly string[],
+  places: 1 | 2,
+): string | undefined {
+  const kinds = settings.publicRoutes.length === 0 ? (['checked'] as const) : (['checked', 'public'] as const);
+  return kinds.some(kind => removedOn(settings, kind).length > places * maxRemoved)
+    ? 'account.headers of the configuration must be fewer or have fewer hyphens: their spellings with underscores do not fit into an HTTPRoute'
+    : undefined;
+}
+
+/**
+ * What a route of this kind removes, for data planes that know exact names alone, and remove after the check: on a checked route what an
+ * answer sets or removes stays. Account headers are shown as they are written, so their other spellings go.
+ */
+export function removedNames(settings: RenderSettings, kind: 'checked' | 'public'): readonly string[] {
+  const rules = settings.headers.filter(
+    ({ removed, allow }) =>
+      (removed === 'everywhere' || removed === kind) && (kind === 'public' || allow === undefined),
+  );
+  return [...exactNames(settings, rules), ...settings.accountHeaders.flatMap(underscoreSpellings)];
+}
+
+/** A prefix stands for the names that account-authz sets. */
+export function exactNames({ identityPrefix }: RenderSettings, rules: readonly HeaderRule[]): readonly string[] {
+  const identity = [...createIdentityHeaders(identityPrefix).names.values()];
+  return rules.flatMap(({ names }) => names.flatMap(name => (name.endsWith('*') ? identity : name)));
 }
 
 export function checkedRoute(settings: RenderSettings, parts: RuleParts): Tree {

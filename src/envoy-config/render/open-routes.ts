@@ -18,6 +18,11 @@ export function publicPathPattern({ path, subtree }: Pick<PublicRoute, 'path' | 
   return `${literal(path)}${subtree ? `(/${segment})*` : ''}/?`;
 }
 
+/** The same where nothing resolves `..` before it chooses a route: a segment has a character that is no dot. */
+export function dotlessPathPattern(route: Pick<PublicRoute, 'path' | 'subtree'>): string {
+  return publicPathPattern(route).replace(segment, `[.]*[A-Za-z0-9_~:@-]${segment.replace('+', '*')}`);
+}
+
 /** RE2: the hosts of `account.hosts`, with any port. Letter case matters in the label of the account alone. */
 export function hostPattern(hosts: readonly HostEntry[]): string {
   const names = hosts.map(entry =>

@@ -131,17 +131,17 @@ export const renderOptions = {
   },
   name: {
     value: 'NAME',
-    help: 'kubernetes: only this Deployment; istio: prefix of the object names; envoy-gateway: the HTTPRoute',
+    help: 'kubernetes: only this Deployment; istio: prefix of the object names; gateways: the HTTPRoute',
     parse: label(each => ({ name: each })),
   },
   gateway: {
     value: 'NAME',
-    help: 'envoy-gateway: the Gateway, the value of --name if not given',
+    help: 'gateways: the Gateway, the value of --name if not given',
     parse: label(each => ({ gateway: each })),
   },
   namespace: {
     value: 'NAME',
-    help: 'kubernetes, istio, envoy-gateway: namespace of the objects',
+    help: 'kubernetes, istio, gateways: namespace of the objects',
     parse: label(each => ({ namespace: each })),
   },
   'authz-namespace': {
@@ -151,7 +151,7 @@ export const renderOptions = {
   },
   selector: {
     value: 'KEY=VALUE,…',
-    help: 'labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute',
+    help: 'labels: kubernetes of the Deployments, istio of the pods, gateways of the HTTPRoute',
     parse: single(text => {
       const pairs = text.split(',').map(pair => /^([\w./-]{1,253})=([\w.-]{0,63})$/.exec(pair) ?? []);
       if (pairs.some(([, key]) => key === undefined))

@@ -8,7 +8,9 @@ import { type DataPlane, dataPlanes } from './capabilities.ts';
 import { gatewayFiles } from './envoy-gateway-files.ts';
 import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
 import { partsFile } from './envoy-parts.ts';
+import { gatewayApiFiles, gatewayApiProblem } from './gateway-api.ts';
 import { istioFiles } from './istio.ts';
+import { kgatewayFiles, kgatewayProblem } from './kgateway.ts';
 import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
 import type { RenderedFiles } from './rendered-files.ts';
@@ -39,6 +41,14 @@ const envoyOptions = [
 /** Of account-authz where it is a Service. */
 const serviceOptions = ['authz-host', 'authz-namespace'] as const;
 const workloadOptions = ['name', 'namespace', 'selector'] as const;
+const serviceDefaults: Partial<RenderOptions> = {
+  name: 'subscriptions',
+  upstream: { kind: 'tcp', host: 'subscriptions', port: 80 },
+};
+const inPodWarning = ({ authz }: RenderSettings): string | undefined =>
+  isInPod(authz)
+    ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
+    : undefined;
 
 export const targets: Readonly<Record<string, Target>> = {
   envoy: {
@@ -105,12 +115,36 @@ export const targets: Readonly<Record<string, Target>> = {
       ...limitOptions,
       ...workloadOptions,
     ],
-    defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
-    warning: ({ authz }) =>
-      isInPod(authz)
-        ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
-        : undefined,
+    defaults: serviceDefaults,
+    warning: inPodWarning,
     problem: gatewayRoutesProblem,
     files: gatewayFiles,
+  },
+  'gateway-api': {
+    summary: 'an HTTPRoute with the filter ExternalAuth, for Cilium and agentgateway',
+    dataPlane: dataPlanes.gatewayApi,
+    options: ['upstream', ...serviceOptions, 'gateway', 'request-timeout', ...workloadOptions],
+    defaults: serviceDefaults,
+    warning: settings =>
+      settings.tls?.showsCertificate === true
+        ? 'tls.clientCaFile of the configuration: the gateway must show a certificate (spec.tls.backend of the Gateway), which Cilium cannot'
+        : inPodWarning(settings),
+    problem: gatewayApiProblem,
+    files: gatewayApiFiles,
+  },
+  kgateway: {
+    summary: 'GatewayExtension and policies for a Gateway and HTTPRoute of kgateway',
+    dataPlane: dataPlanes.kgateway,
+    options: [
+      ...['upstream', 'trusted-hops', 'gateway', 'request-timeout', 'idle-timeout', 'upgrade', 'max-headers-kib'],
+      ...[...serviceOptions, ...corsOptions, ...workloadOptions],
+    ],
+    defaults: serviceDefaults,
+    warning: settings =>
+      settings.tls?.showsCertificate === true
+        ? 'tls.clientCaFile of the configuration: show a certificate with a BackendConfigPolicy (spec.tls.secretRef) of the Service'
+        : inPodWarning(settings),
+    problem: kgatewayProblem,
+    files: kgatewayFiles,
   },
 };

@@ -1,0 +1,162 @@
+// What kgateway needs, so that its proxies ask account-authz, a Service, about one HTTPRoute.
+import { authzCall, extAuthzSettings } from '../authz-filter.ts';
+import { renamed } from '../setting.ts';
+import type { MetadataDocument, RenderSettings } from '../settings.ts';
+import { beside, inline, type Members, type Tree } from '../tree.ts';
+import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
+import { referenceGrant, serviceAddress, serviceReference } from './authz-service.ts';
+import { backendTls, openFile } from './gateway-api.ts';
+import {
+  checkedRoute,
+  exactNames,
+  gatewayApi,
+  httpRoute,
+  httpRouteProblem,
+  maxRemoved,
+  publicNameOf,
+  publicRoute,
+  removalProblem,
+  removedNames,
+  removing,
+} from './http-routes.ts';
+import { documentMethods, dotlessPathPattern } from './open-routes.ts';
+import { type RenderedFiles, renderedFile } from './rendered-files.ts';
+
+const group = 'gateway.kgateway.dev';
+
+export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
+  const { name, tls, publicRoutes, metadata } = settings;
+  const open = [
+    ...(publicRoutes.length === 0 ? [] : publicTrees(settings)),
+    ...(metadata === undefined ? [] : metadataTrees(metadata, settings)),
+  ];
+  return [
+    renderedFile('traffic-policy.yaml', [
+      gatewayExtension(settings),
+      policy('TrafficPolicy', settings, name, 'HTTPRoute', {
+        extAuth: { extensionRef: inline({ name: 'account-authz' }) },
+        cors: corsOf(settings),
+      }),
+    ]),
+    renderedFile(
+      'listener-policy.yaml',
+      [listenerPolicy(settings)],
+      ['For every listener of the Gateway, and every route of it.'],
+    ),
+    renderedFile('http-route.yaml', [checkedRoute(settings, removing(removedBehind(settings, 'checked')))]),
+    ...referenceGrant(settings, { group, kind: 'GatewayExtension' }),
+    ...(open.length === 0 ? [] : [openFile(open)]),
+    ...(tls === undefined ? [] : [renderedFile('backend-tls.yaml', [backendTls(settings)])]),
+  ];
+}
+
+export function kgatewayProblem(settings: RenderSettings): string | undefined {
+  if (settings.metadata !== undefined && settings.metadata.json.length > 4096)
+    return 'the metadata document of protectedResource must have at most 4096 characters, the bound of a DirectResponse';
+  return httpRouteProblem(settings) ?? removalProblem(settings, removedBehind, 1);
+}
+
+function own(kind: string, { namespace }: RenderSettings, name: string | undefined, spec: Members): Members {
+  return { apiVersion: `${group}/v1alpha1`, kind, metadata: { name, namespace }, spec };
+}
+
+function policy(kind: string, settings: RenderSettings, name: string | undefined, target: string, spec: Members): Tree {
+  return own(kind, settings, name, { targetRefs: [inline({ group: gatewayApi, kind: target, name })], ...spec });
+}
+
+function gatewayExtension(settings: RenderSettings): Tree {
+  const { timeoutMs, retries, retryBaseMs, retryMaxMs } = authzCall;
+  const backoff = inline({ baseInterval: `${retryBaseMs}ms`, maxInterval: `${retryMaxMs}ms` });
+  return own('GatewayExtension', settings, 'account-authz', {
+    extAuth: {
+      ...renamed(extAuthzSettings(settings), {
+        failOpen: 'failure_mode_allow',
+        statusOnError: { from: 'status_on_error', value: 503 },
+        clearRouteCache: 'clear_route_cache',
+        headersToForward: { from: 'allowed_headers', value: inline([...settings.shownHeaders]) },
+      }),
+      grpcService: {
+        backendRef: inline(serviceReference(settings)),
+        authority: serviceAddress(settings).host,
+        requestTimeout: beside(
+          `${timeoutMs}ms`,
+          'for all attempts; the default of 200 ms is too short for a new connection',
+        ),
+        retry: { attempts: retries, backoff },
+      },
+    },
+  });
+}
+
+function listenerPolicy(settings: RenderSettings): Tree {
+  const { gateway, name, trustedHops, idleTimeoutSeconds, headersKib, takesWebSockets } = settings;
+  return policy('ListenerPolicy', settings, gateway ?? name, 'Gateway', {
+    default: {
+      perConnectionBufferLimitBytes: 32_768,
+      httpSettings: {
+        xffNumTrustedHops: trustedHops === 0 ? undefined : trustedHops,
+        streamIdleTimeout: `${idleTimeoutSeconds}s`,
+        maxRequestHeadersKb: headersKib,
+        upgradeConfig: takesWebSockets ? inline({ enabledUpgrades: ['websocket'] }) : undefined,
+        earlyRequestHeaderModifier: beside(
+          { remove: removedEarly(settings) },
+          'names that only account-authz may set, names that make an app use another path or method',
+        ),
+      },
+    },
+  });
+}
+
+/** Those of account-authz come first in the table. */
+function removedEarly(settings: RenderSettings): readonly string[] {
+  const rules = settings.headers.filter(({ removed }) => removed === 'everywhere');
+  return exactNames(settings, rules).slice(0, maxRemoved);
+}
+
+function removedBehind(settings: RenderSettings, kind: 'checked' | 'public'): readonly string[] {
+  const early = new Set(removedEarly(settings));
+  return removedNames(settings, kind).filter(name => !early.has(name));
+}
+
+function publicTrees(settings: RenderSettings): readonly Tree[] {
+  const parts = removing(removedBehind(settings, 'public'));
+  return [
+    publicRoute(settings, parts, { patternOf: dotlessPathPattern }),
+    unchecked(settings, publicNameOf(settings), corsOf(settings)),
+  ];
+}
+
+/** Holds where a policy of the Gateway asks for a check of every route. */
+function unchecked(settings: RenderSettings, route: string, cors?: Members): Tree {
+  return policy('TrafficPolicy', settings, route, 'HTTPRoute', { extAuth: { disable: {} }, cors });
+}
+
+function metadataTrees({ path, host, json }: MetadataDocument, settings: RenderSettings): readonly Tree[] {
+  const name = `${settings.name}-metadata`;
+  const set = [
+    inline({ name: 'content-type', value: 'application/json' }),
+    inline({ name: 'access-control-allow-origin', value: '*' }),
+  ];
+  const rule = {
+    matches: documentMethods.map(method => ({ path: inline({ type: 'Exact', value: path }), method })),
+    filters: [
+      { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
+      { type: 'ExtensionRef', extensionRef: inline({ group, kind: 'DirectResponse', name }) },
+    ],
+  };
+  return [
+    httpRoute(settings, name, settings.hosts && [host], [rule]),
+    unchecked(settings, name),
+    own('DirectResponse', settings, name, { status: 200, body: json }),
+  ];
+}
+
+function corsOf(settings: RenderSettings): Members | undefined {
+  if (settings.corsOrigins.length === 0) return undefined;
+  return {
+    allowOrigins: settings.corsOrigins,
+    ...corsHeadersOf(settings),
+    maxAge: 600,
+    allowCredentials: credentialsOf(settings),
+  };
+}
