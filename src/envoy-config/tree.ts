@@ -126,7 +126,9 @@ function comment(first: Node, last: Node, tree: Tree, at: { readonly depth: numb
 
 export function wrap(text: string, width: number): readonly string[] {
   if (text.length <= width) return [text];
-  const cut = text.lastIndexOf(' ', width);
+  const before = text.lastIndexOf(' ', width);
+  const cut = before > 0 ? before : text.indexOf(' ', width);
+  if (cut < 0) return [text];
   return [text.slice(0, cut), ...wrap(text.slice(cut + 1), width)];
 }
 

@@ -78,6 +78,12 @@ describe('render with invalid input', () => {
       ['istio', '--upstream', '/api=127.0.0.1:1'],
       /--upstream must have no path: route by path in a VirtualService, for istio$/m,
     ],
+    [
+      ['gateway-api', '--cors-origin', 'https://app.example.com'],
+      /gateway-api has no setting like --cors-origin: Cilium asks /,
+    ],
+    [['gateway-api', '--listen', '0.0.0.0:1'], /gateway-api has no setting like --listen: leave it out$/m],
+    [['kgateway', '--underscores', 'drop'], /kgateway has no setting like --underscores: kgateway passes /],
     [['envoy-gateway', '--shadow'], /envoy-gateway has no setting like --shadow: run the trial with /],
     [['envoy', '--upstream-protocol', 'h2c'], /--upstream-protocol must be one of http1, http2, auto/],
     [['envoy', '--authz-host', 'a/b'], /--authz-host must be an IP address or a host name/],

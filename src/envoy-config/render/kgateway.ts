@@ -34,7 +34,7 @@ export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
     renderedFile('traffic-policy.yaml', [
       gatewayExtension(settings),
       policy('TrafficPolicy', settings, name, 'HTTPRoute', {
-        extAuth: { extensionRef: inline({ name: 'account-authz' }) },
+        extAuth: { extensionRef: inline({ name }) },
         cors: corsOf(settings),
       }),
     ]),
@@ -67,7 +67,7 @@ function policy(kind: string, settings: RenderSettings, name: string | undefined
 function gatewayExtension(settings: RenderSettings): Tree {
   const { timeoutMs, retries, retryBaseMs, retryMaxMs } = authzCall;
   const backoff = inline({ baseInterval: `${retryBaseMs}ms`, maxInterval: `${retryMaxMs}ms` });
-  return own('GatewayExtension', settings, 'account-authz', {
+  return own('GatewayExtension', settings, settings.name, {
     extAuth: {
       ...renamed(extAuthzSettings(settings), {
         failOpen: 'failure_mode_allow',

@@ -136,8 +136,16 @@ export const targets: Readonly<Record<string, Target>> = {
     summary: 'GatewayExtension and policies for a Gateway and HTTPRoute of kgateway',
     dataPlane: dataPlanes.kgateway,
     options: [
-      ...['upstream', 'trusted-hops', 'gateway', 'request-timeout', 'idle-timeout', 'upgrade', 'max-headers-kib'],
-      ...[...serviceOptions, ...corsOptions, ...workloadOptions],
+      'upstream',
+      ...serviceOptions,
+      'trusted-hops',
+      'gateway',
+      'request-timeout',
+      'idle-timeout',
+      'upgrade',
+      'max-headers-kib',
+      ...corsOptions,
+      ...workloadOptions,
     ],
     defaults: serviceDefaults,
     warning: settings =>

@@ -125,6 +125,14 @@ describe('the output of render for Kubernetes', () => {
       { listen: '0.0.0.0:9191', tls: { certFile: '/tls.crt', keyFile: '/tls.key', clientCaFile: '/ca.crt' } },
       ['--cors-origin', 'https://app.example.com', '--trusted-hops', '1', '--namespace', 'shop'],
     ],
+    ...(['gateway-api', 'kgateway'] as const).map(
+      target =>
+        [
+          target,
+          { ...open, listen: '0.0.0.0:9191', tls: { certFile: '/tls.crt', keyFile: '/tls.key' } },
+          ['--namespace', 'shop', '--authz-namespace', 'authz'],
+        ] as const,
+    ),
   ];
   for (const [target, settings, args] of others) {
     it(`matches the schemas of its kinds: ${target} ${args.join(' ')}`, async () => {
@@ -134,7 +142,9 @@ describe('the output of render for Kubernetes', () => {
       const texts = await Promise.all(names.map(name => readFile(join(folder, 'out', name), 'utf8')));
       const manifests = texts.flatMap(text => parseManifests(text));
       expect(manifests.length).to.be.at.least(names.length);
-      expect(schemaProblems(manifests)).to.deep.equal([]);
+      // No registry carries the kinds of kgateway: docs/deploy/gateway-api.md.
+      const known = manifests.filter(({ apiVersion }) => !apiVersion.startsWith('gateway.kgateway.dev/'));
+      expect(schemaProblems(known)).to.deep.equal([]);
     });
   }
 });

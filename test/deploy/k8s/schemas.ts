@@ -11,6 +11,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   'apis/autoscaling/v2': ['HorizontalPodAutoscaler'],
   'apis/gateway.envoyproxy.io/v1alpha1': ['ClientTrafficPolicy', 'EnvoyProxy', 'HTTPRouteFilter', 'SecurityPolicy'],
   'apis/gateway.networking.k8s.io/v1': ['BackendTLSPolicy', 'Gateway', 'GatewayClass', 'HTTPRoute'],
+  'apis/gateway.networking.k8s.io/v1beta1': ['ReferenceGrant'],
   'apis/monitoring.coreos.com/v1': ['PodMonitor'],
   'apis/networking.istio.io/v1': ['DestinationRule', 'ServiceEntry'],
   'apis/networking.istio.io/v1alpha3': ['EnvoyFilter'],
