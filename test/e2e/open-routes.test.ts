@@ -1,9 +1,10 @@
 // What a rendered Envoy serves without a check (public routes, the metadata document of RFC 9728), and for which hosts.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { issuer } from '../../lab/token.ts';
-import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { bearer, onlyRequestOf, reasonOf, useLab } from './lab.ts';
 
 const origin = 'https://app.example.com';
 const settings = {
@@ -23,27 +24,11 @@ const documentPath = '/.well-known/oauth-protected-resource/mcp';
 
 for (const version of envoyVersions) {
   describe(`public routes and hosts behind Envoy ${version}`, () => {
-    let lab: Lab;
-    let envoy: RunningEnvoy;
-    let behindProxy: RunningEnvoy;
-
-    before(async function () {
-      this.timeout(300_000);
-      await installEnvoys();
-      lab = await startLab(settings);
-      const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
-      const cors = ['--cors-origin', origin, '--cors-header', 'idempotency-key'];
-      const options = { version, upstream: lab.upstream.port };
-      [envoy, behindProxy] = await Promise.all([
-        startRenderedEnvoy(config, options, cors),
-        startRenderedEnvoy(config, options, ['--trusted-hops', '1']),
-      ]);
-    });
-    after(async () => {
-      await Promise.all([envoy?.stop(), behindProxy?.stop()]);
-      await lab?.stop();
-    });
-    beforeEach(() => lab.upstream.clear());
+    const suite = useLab(settings);
+    const { lab } = suite;
+    const cors = ['--cors-origin', origin, '--cors-header', 'idempotency-key'];
+    const envoy = useRunning(() => suite.startRendered(cors, { version }));
+    const behindProxy = useRunning(() => suite.startRendered(['--trusted-hops', '1'], { version }));
 
     function send(
       method: string,

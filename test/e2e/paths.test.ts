@@ -1,10 +1,11 @@
 // Dangerous paths, sent unchanged over raw sockets. Envoy and the product share the work: some paths are
 // normalized by Envoy first; only acct1's own paths may reach the upstream.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
-import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { http2Fields, type Lab, onlyRequestOf, reasonOf, useLab } from './lab.ts';
 
 /** The outcome for the client: the path at the upstream, the product's reason, or the status of Envoy's own answer. */
 type Outcome = { readonly upstream: string } | { readonly reason: string } | { readonly envoy: number };
@@ -133,42 +134,29 @@ const http2Closed: readonly { readonly name: string; readonly paths: readonly st
 ];
 
 describe('paths through Envoy', () => {
-  let lab: Lab;
-  let token: string;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab({
-      routes: [{ path: '/api/subscriptions/:account_id/*' }],
-      account: undefined,
-    });
-    token = await bearer();
-  });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
+  const suite = useLab({ routes: [{ path: '/api/subscriptions/:account_id/*' }], account: undefined });
+  const { lab } = suite;
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
-      let envoy: RunningEnvoy;
-
-      before(async () => {
-        envoy = await startEnvoy({ version, upstream: lab.upstream.port, authz: lab.service.address });
-      });
-      after(() => envoy.stop());
+      const envoy = useRunning(() => suite.start({ version }));
 
       const outcomeOf = ({ outcome, before139 = outcome }: Row): Outcome => (version < '1.39' ? before139 : outcome);
 
       for (const row of rows) {
         const outcome = outcomeOf(row);
         it(`${row.id} ${shown(row.target)}: ${described(outcome)}`, async () => {
-          const answer = await exchange(envoy.port, requestBytes('GET', row.target, [`Authorization: ${token}`]));
+          const answer = await exchange(envoy.port, requestBytes('GET', row.target, [`Authorization: ${suite.owner}`]));
           expect(seen(answer, lab)).to.deep.equal(outcome);
         });
       }
 
       for (const row of http2Rows) {
         it(`${row.id} ${shown(row.target)} over HTTP/2: ${described(outcomeOf(row))}`, async () => {
-          const answer = await rawHttp2Exchange(envoy.port, http2Fields([row.target], token));
+          const answer = await rawHttp2Exchange(envoy.port, [
+            ...http2Fields(row.target),
+            ['authorization', suite.owner],
+          ]);
           expect(seen(answer, lab)).to.deep.equal(outcomeOf(row));
         });
       }
@@ -176,7 +164,13 @@ describe('paths through Envoy', () => {
       it(`closes the HTTP/2 connection on an invalid path: ${http2Closed.map(({ name }) => name).join(', ')}`, async () => {
         // Concurrent, because Envoy takes a second to close each connection.
         const answers = await Promise.all(
-          http2Closed.map(({ paths }) => rawHttp2Exchange(envoy.port, http2Fields(paths, token))),
+          http2Closed.map(({ paths }) =>
+            rawHttp2Exchange(envoy.port, [
+              ...http2Fields('').slice(0, -1),
+              ...paths.map((path): [string, string] => [':path', path]),
+              ['authorization', suite.owner],
+            ]),
+          ),
         );
         expect(answers.map(({ status }) => status)).to.deep.equal(http2Closed.map(() => 0));
         expect(lab.upstream.requests).to.deep.equal([]);
@@ -184,15 +178,6 @@ describe('paths through Envoy', () => {
     });
   }
 });
-
-function http2Fields(paths: readonly string[], token: string): [string, string][] {
-  const fields: [string, string][] = [
-    [':method', 'GET'],
-    [':scheme', 'http'],
-    [':authority', 'api.test'],
-  ];
-  return [...fields, ...paths.map((path): [string, string] => [':path', path]), ['authorization', token]];
-}
 
 function seen(answer: { readonly status: number; readonly body: string }, lab: Lab): Outcome {
   if (answer.status === 200) return { upstream: onlyRequestOf(lab.upstream).path };

@@ -2,10 +2,11 @@
 // spelling reaches the upstream unchecked, neither as a header nor as a trailer.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { until } from '../../lab/until.ts';
+import { useRunning } from '../support/use-running.ts';
 import { expectRefusal, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -64,19 +65,11 @@ describe('account and override headers', () => {
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
-      let shipped: RunningEnvoy;
-      let withGrpc: RunningEnvoy;
-      let withTrailers: RunningEnvoy;
-
-      before(async () => {
-        const options = { version, upstream: suite.lab.upstream.port, authz: suite.lab.service.address };
-        [shipped, withGrpc, withTrailers] = await Promise.all([
-          startEnvoy(options),
-          startEnvoy({ ...options, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
-          startEnvoy({ ...options, edit: withHttp1Trailers }),
-        ]);
-      });
-      after(() => Promise.all([shipped.stop(), withGrpc.stop(), withTrailers.stop()]));
+      const shipped = useRunning(() => suite.start({ version }));
+      const withGrpc = useRunning(async () =>
+        suite.start({ version, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
+      );
+      const withTrailers = useRunning(() => suite.start({ version, edit: withHttp1Trailers }));
 
       const send = (line: string, target = path): Promise<HttpAnswer> =>
         exchange(

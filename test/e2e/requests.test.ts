@@ -1,8 +1,9 @@
 // Kinds of requests through the whole path: methods, targets, and the places that identify a caller or an account.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, expectRefusal, http2Fields, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
@@ -66,6 +67,9 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
     'two lines of the account header': ['GET', all, byOwner, 'X-Account-Id: acct1', 'x-account-id: acct1'],
     'a list in the account header': ['GET', all, byOwner, 'x-account-id: acct1, acct2'],
     'an empty account header': ['GET', all, byOwner, 'x-account-id:'],
+    'a query in UTF-7': ['GET', `${all}?+AGE-ccount_id=acct2`, byOwner, 'Content-Type: text/plain; charset=utf-7'],
+    'a query in a quoted charset': ['GET', `${all}?a=b`, byOwner, 'Content-Type: text/plain; charset="utf-8"'],
+    'a query in two charsets': ['GET', `${all}?a=b`, byOwner, 'Content-Type: a/b; charset=utf-8; charset=utf-7'],
   },
   '403 account_mismatch': {
     'another account in an absolute form': ['GET', `http://api.test${otherPath}`, byOwner],
@@ -75,8 +79,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
   },
 };
 
-describe('requests through Envoy', function () {
-  this.timeout(120_000);
+describe('requests through Envoy', () => {
   const suite = useLab();
   const { expectNothingReached } = suite;
 
@@ -85,12 +88,7 @@ describe('requests through Envoy', function () {
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
-      let envoy: RunningEnvoy;
-
-      before(async () => {
-        envoy = await startEnvoy({ version, upstream: suite.lab.upstream.port, authz: suite.lab.service.address });
-      });
-      after(() => envoy.stop());
+      const envoy = useRunning(() => suite.start({ version }));
 
       const send = ([method, target, ...lines]: Request, body = '') =>
         exchange(envoy.port, requestBytes(method, filled(target), lines.map(filled), body));
@@ -167,8 +165,9 @@ describe('requests through Envoy', function () {
         expectNothingReached();
       });
 
-      it('passes an account header that names the account of the token', async () => {
-        expect((await send(['GET', all, byOwner, 'X-Account-Id: acct1'])).status).to.equal(200);
+      it('passes an account header that names the account of the token, and a query in UTF-8', async () => {
+        const lines = ['X-Account-Id: acct1', 'Content-Type: application/json; charset=UTF-8'];
+        expect((await send(['GET', `${all}?account_id=acct1`, byOwner, ...lines])).status).to.equal(200);
         expect(headerValues(onlyRequestOf(suite.lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
       });
 

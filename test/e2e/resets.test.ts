@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { authzConnection } from '../../src/envoy-config/authz-cluster.ts';
-import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
+import { useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 
@@ -29,13 +29,8 @@ async function resetsOf(envoy: RunningEnvoy): Promise<number> {
 }
 
 describe('clients that go away during their check', () => {
-  let lab: Lab;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-  });
-  after(() => lab.stop());
+  const suite = useLab();
+  const { lab } = suite;
 
   /** More clients go away than nghttp2 takes on one connection, all before account-authz reads the first of their checks. */
   async function leaveAll(envoy: RunningEnvoy): Promise<void> {
@@ -53,10 +48,8 @@ describe('clients that go away during their check', () => {
   for (const version of [oldest, defaultEnvoyVersion]) {
     it(`fail no check of others behind Envoy ${version}`, async () => {
       // As shipped, with limits of time that a busy machine keeps.
-      const envoy = await startEnvoy({
+      const envoy = await suite.start({
         version,
-        upstream: lab.upstream.port,
-        authz: lab.service.address,
         edit(bootstrap) {
           const text = JSON.stringify(bootstrap.toJS());
           const edited = text
@@ -68,7 +61,7 @@ describe('clients that go away during their check', () => {
       });
       try {
         await leaveAll(envoy);
-        const { status } = await exchange(envoy.port, requestBytes('GET', path, [`Authorization: ${await bearer()}`]));
+        const { status } = await exchange(envoy.port, requestBytes('GET', path, [`Authorization: ${suite.owner}`]));
         expect(status).to.equal(200);
         // The retry hides most of what a connection that ends costs: account-authz has given up none, and the bound is held.
         const stats = await envoy.stats();
