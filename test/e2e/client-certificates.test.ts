@@ -1,51 +1,38 @@
 // docs/client-certificates.md: a token that is bound to a client certificate, through real Envoys that ask clients for theirs.
 import { createHash, X509Certificate } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { get } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
-import { runCommand } from '../../lab/command.ts';
-import { writeFixture } from '../../lab/config-file.ts';
+import { fixtureFolder } from '../../lab/config-file.ts';
 import { readSnippet } from '../../lab/document.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
 import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
 import { until } from '../../lab/until.ts';
-import { bearer, configuration, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { bearer, reasonOf, useLab } from './lab.ts';
 
 const authority = testCertificate({ name: 'clients', isAuthority: true });
 const [own, other] = ['own', 'other'].map(name => testCertificate({ name, authority }));
 
 for (const version of envoyVersions) {
-  describe(`a token that is bound to a client certificate, behind Envoy ${version}`, function () {
-    this.timeout(300_000);
-    let lab: Lab;
+  describe(`a token that is bound to a client certificate, behind Envoy ${version}`, () => {
+    const suite = useLab();
+    const { lab } = suite;
     let folder: string;
-    let envoy: RunningEnvoy;
     let bound: string;
-
-    before(async () => {
-      await installEnvoys();
-      lab = await startLab();
-      folder = await mkdtemp(join(tmpdir(), 'account-authz-clients-'));
+    const envoy = useRunning(async () => {
+      folder = await mkdtemp(join(fixtureFolder(), 'clients-'));
       const server = testCertificate({ name: 'server' });
       const files = { 'tls.crt': server.cert, 'tls.key': server.key, 'clients.crt': authority.cert };
       for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
-      const config = writeFixture('clients.yaml', { ...configuration(lab.jwksUrl), listen: lab.service.address });
-      const { stdout } = await runCommand('render', ['envoy', '--config', config]);
-      envoy = await startEnvoy({ version, bootstrap: stdout, upstream: lab.upstream.port, edit: addTls });
       const thumbprint = createHash('sha256').update(new X509Certificate(own?.cert ?? '').raw);
       bound = await bearer({ cnf: { 'x5t#S256': thumbprint.digest('base64url') } });
+      return suite.startRendered([], { version, edit: addTls });
     });
-    after(async () => {
-      await envoy?.stop();
-      await lab?.stop();
-      await rm(folder, { recursive: true, force: true });
-    });
-    beforeEach(() => lab.upstream.clear());
 
     function addTls(bootstrap: Document): void {
       const snippet = readSnippet('docs/client-certificates.md', 'yaml', 'require_client_certificate');

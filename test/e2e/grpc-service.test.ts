@@ -3,8 +3,9 @@
 import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
-import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import { bearer, configuration, identity, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
+import { useRunning } from '../support/use-running.ts';
+import { configuration, identity, reasonOf, useLab } from './lab.ts';
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 const routes = [{ path: '/orders.v1.Orders/*' }, { path: '/billing.v1.Billing/:method/:account_id' }];
@@ -63,28 +64,15 @@ function call(port: number, path: string, fields: Readonly<Record<string, string
 }
 
 describe('a gRPC service behind Envoy', () => {
-  let lab: Lab;
-  let withoutKeys: ServiceProcess;
-  let upstream: GrpcService;
-  let owner: string;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab({ routes });
-    // Nobody listens on port 9 (RFC 863).
-    const config = { ...configuration('http://127.0.0.1:9/jwks.json'), routes };
-    withoutKeys = await startServiceProcess(config, { ready: false });
-    upstream = await startGrpcService();
-    owner = await bearer();
+  const suite = useLab({ routes });
+  // Nobody listens on port 9 (RFC 863).
+  const keyless = { ...configuration('http://127.0.0.1:9/jwks.json'), routes };
+  const withoutKeys = useRunning(async () => {
+    const service = await startServiceProcess(keyless, { ready: false });
+    return { ...service, stop: service.kill };
   });
-  after(async () => {
-    upstream?.stop();
-    await withoutKeys?.kill();
-    await lab?.stop();
-  });
-  beforeEach(() => {
-    upstream.calls.length = 0;
-  });
+  const upstream = useRunning(startGrpcService);
+  beforeEach(() => void upstream.calls.splice(0));
 
   async function start(version: string, protocol: string, authz: string): Promise<RunningEnvoy> {
     const config = { ...configuration('https://auth.example.com/jwks'), routes, listen: authz };
@@ -94,14 +82,10 @@ describe('a gRPC service behind Envoy', () => {
   for (const version of envoyVersions) {
     for (const protocol of ['http2', 'auto']) {
       describe(`--upstream-protocol ${protocol}, Envoy ${version}`, () => {
-        let envoy: RunningEnvoy;
-        before(async () => {
-          envoy = await start(version, protocol, lab.service.address);
-        });
-        after(() => envoy?.stop());
+        const envoy = useRunning(() => start(version, protocol, suite.lab.service.address));
 
         it('gets a call with the identity of the caller and without the token', async () => {
-          const forged = { authorization: owner, 'x-auth-uid': 'evil' };
+          const forged = { authorization: suite.owner, 'x-auth-uid': 'evil' };
           expect(await call(envoy.port, '/orders.v1.Orders/Get', forged)).to.deep.equal({
             code: status.OK,
             reason: 'hello',
@@ -112,43 +96,18 @@ describe('a gRPC service behind Envoy', () => {
           expect(metadata?.get('authorization')).to.deep.equal([]);
         });
 
-        const refused: readonly (readonly [
-          name: string,
-          path: string,
-          fields: () => Record<string, string>,
-          code: number,
-          reason: string,
-        ])[] = [
-          ['no token', '/orders.v1.Orders/Get', () => ({}), status.UNAUTHENTICATED, 'token_missing'],
-          [
-            'a bad token',
-            '/orders.v1.Orders/Get',
-            () => ({ authorization: 'Bearer x' }),
-            status.UNAUTHENTICATED,
-            'token_invalid',
-          ],
-          [
-            'another account',
-            '/orders.v1.Orders/Get',
-            () => ({ authorization: owner, 'x-account-id': 'acct2' }),
-            status.PERMISSION_DENIED,
-            'account_mismatch',
-          ],
-          [
-            'no route of the configuration',
-            '/billing.v1.Billing/Get',
-            () => ({ authorization: owner }),
-            status.NOT_FOUND,
-            'route_unknown',
-          ],
-          [
-            'two accounts in one header',
-            '/orders.v1.Orders/Get',
-            () => ({ authorization: owner, 'x-account-id': 'acct1,acct1' }),
-            status.INVALID_ARGUMENT,
-            'request_invalid',
-          ],
-        ];
+        const get = '/orders.v1.Orders/Get';
+        const by = (account?: string) => () => ({
+          authorization: suite.owner,
+          ...(account === undefined ? {} : { 'x-account-id': account }),
+        });
+        const refused = [
+          ['no token', get, () => ({}), status.UNAUTHENTICATED, 'token_missing'],
+          ['a bad token', get, () => ({ authorization: 'Bearer x' }), status.UNAUTHENTICATED, 'token_invalid'],
+          ['another account', get, by('acct2'), status.PERMISSION_DENIED, 'account_mismatch'],
+          ['an unknown route', '/billing.v1.Billing/Get', by(), status.NOT_FOUND, 'route_unknown'],
+          ['two accounts in one header', get, by('acct1,acct1'), status.INVALID_ARGUMENT, 'request_invalid'],
+        ] as const;
         for (const [name, path, fields, code, reason] of refused) {
           it(`answers a call with ${name} with ${status[code]}`, async () => {
             expect(await call(envoy.port, path, fields())).to.deep.equal({ code, reason });
@@ -156,8 +115,8 @@ describe('a gRPC service behind Envoy', () => {
           });
         }
 
-        it('answers a call to a service without a route with UNIMPLEMENTED', async () => {
-          const { code } = await call(envoy.port, '/other.v1.Other/Get', { authorization: owner });
+        it('P-063 answers a call to a service without a route with UNIMPLEMENTED', async () => {
+          const { code } = await call(envoy.port, '/other.v1.Other/Get', { authorization: suite.owner });
           expect(code).to.equal(status.UNIMPLEMENTED);
         });
       });
@@ -166,7 +125,7 @@ describe('a gRPC service behind Envoy', () => {
     it(`answers UNAVAILABLE without signing keys, and while account-authz is down, Envoy ${version}`, async () => {
       const envoy = await start(version, 'http2', withoutKeys.address);
       const away = await start(version, 'http2', '127.0.0.1:9');
-      const fields = { authorization: owner };
+      const fields = { authorization: suite.owner };
       expect(await call(envoy.port, '/orders.v1.Orders/Get', fields)).to.deep.equal({
         code: status.UNAVAILABLE,
         reason: 'keys_unavailable',

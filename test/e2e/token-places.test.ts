@@ -10,6 +10,7 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { exchange, headerValues, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { startBrowser } from '../support/browser.ts';
+import { useRunning } from '../support/use-running.ts';
 import {
   bearer,
   configuration,
@@ -20,6 +21,7 @@ import {
   ownedFields,
   reasonOf,
   startLab,
+  useLab,
 } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -32,32 +34,18 @@ const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-V
 const bytes = (text: string): string => Buffer.from(text).toString('latin1');
 
 describe('places of the token', () => {
-  let lab: Lab;
+  const suite = useLab(settings);
+  const { lab } = suite;
   let token: string;
-  let file: string;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab(settings);
-    token = (await bearer()).slice('Bearer '.length);
-    file = writeFixture('token-places.yaml', {
-      ...configuration(lab.jwksUrl),
-      ...settings,
-      listen: lab.service.address,
-    });
+  before(() => {
+    token = suite.owner.slice('Bearer '.length);
   });
-  after(() => lab?.stop());
-  beforeEach(() => lab.upstream.clear());
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
-      let envoy: RunningEnvoy;
-
-      before(async () => {
-        const bootstrap = await renderedEnvoyOf(file, ['--upgrade', 'websocket', '--max-headers-kib', '200']);
-        envoy = await startEnvoy({ version, bootstrap, upstream: lab.upstream.port });
-      });
-      after(() => envoy?.stop());
+      const envoy = useRunning(() =>
+        suite.startRendered(['--upgrade', 'websocket', '--max-headers-kib', '200'], { version }),
+      );
 
       const send = (method: string, lines: readonly string[], target = path) =>
         exchange(envoy.port, requestBytes(method, target, lines));
@@ -135,9 +123,9 @@ describe('places of the token', () => {
   it('passes check-config --envoy', async () => {
     const bootstrap = writeFixture(
       'token-places-envoy.yaml',
-      await renderedEnvoyOf(file, ['--cors-origin', ownOrigin]),
+      await renderedEnvoyOf(suite.file, ['--cors-origin', ownOrigin]),
     );
-    const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+    const outcome = await runCommand('check-config', ['--config', suite.file, '--envoy', bootstrap]);
     expect(outcome.stderr).to.not.match(/token-places-envoy\.yaml/);
     expect(outcome).to.include({ code: 0 });
   });
