@@ -5,12 +5,13 @@ import { type AddressInfo, connect } from 'node:net';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
-import { envoyBinary, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { envoyBinary, envoyVersions } from '../../lab/envoy.ts';
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { until } from '../../lab/until.ts';
-import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { useLab } from './lab.ts';
 
 const settings = {
   public: [{ path: '/open/*' }],
@@ -122,41 +123,23 @@ function upgraded(port: number, bytes: string): Promise<string> {
 }
 
 describe('render --shadow', () => {
-  let lab: Lab;
-  let service: Awaited<ReturnType<typeof startService>>;
-  let requests: ReturnType<typeof requestsOf>;
-  let file: string;
-
-  before(async () => {
-    await installEnvoys();
-    [lab, service] = await Promise.all([startLab(settings), startService()]);
-    requests = requestsOf(`Authorization: ${await bearer()}`);
-    file = writeFixture('shadow.yaml', { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address });
-  });
-  after(async () => {
-    service?.stop();
-    await lab?.stop();
-  });
+  const suite = useLab(settings);
+  const service = useRunning(startService);
+  const requests = () => requestsOf(`Authorization: ${suite.owner}`);
   beforeEach(() => service.seen.splice(0));
 
-  for (const version of ['1.38.3', '1.39.3', '1.40.0'] as const) {
+  for (const version of envoyVersions.slice(1)) {
     describe(`on Envoy ${version}`, () => {
-      let envoy: RunningEnvoy;
-      let alone: RunningEnvoy;
+      const shadow = ['--shadow'];
+      const envoy = useRunning(() => suite.startRendered(shadow, { version, upstream: service.port }));
+      const alone = useRunning(async () => {
+        const authz = `127.0.0.1:${(await freePorts(1))[0]}`;
+        return suite.startRendered(shadow, { version, upstream: service.port, authz });
+      });
       let sent = 0;
 
-      before(async () => {
-        const config = { ...configuration(lab.jwksUrl), ...settings };
-        const [unusedPort] = await freePorts(1);
-        const start = (listen: string): Promise<RunningEnvoy> =>
-          startRenderedEnvoy({ ...config, listen }, { version, upstream: service.port }, ['--shadow']);
-        envoy = await start(lab.service.address);
-        alone = await start(`127.0.0.1:${unusedPort}`);
-      });
-      after(() => Promise.all([envoy?.stop(), alone?.stop()]));
-
       it('changes no request and no answer, whatever account-authz says', async () => {
-        for (const [name, [bytes]] of Object.entries(requests)) {
+        for (const [name, [bytes]] of Object.entries(requests())) {
           const direct = await converse(service.port, bytes);
           const [expected] = service.seen.splice(0);
           sent += 1;
@@ -171,8 +154,8 @@ describe('render --shadow', () => {
         const denied = async () => (await envoy.stats()).get('http.public.ext_authz.account.shadow_denied') ?? 0;
         await until(() => envoy.accessLog().length >= sent);
         const [before, lines] = [await denied(), envoy.accessLog().length];
-        for (const [bytes] of Object.values(requests)) await converse(envoy.port, bytes);
-        const decisions = Object.values(requests).map(([, decision]) => decision);
+        for (const [bytes] of Object.values(requests())) await converse(envoy.port, bytes);
+        const decisions = Object.values(requests()).map(([, decision]) => decision);
         await until(() => envoy.accessLog().length >= lines + decisions.length);
         const logged = envoy.accessLog().slice(lines);
         expect(logged.map(({ decision }) => decision)).to.have.members(decisions);
@@ -192,7 +175,7 @@ describe('render --shadow', () => {
   }
 
   it('is refused by an Envoy before 1.38', async () => {
-    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(file, ['--shadow']));
+    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(suite.file, ['--shadow']));
     const binary = await envoyBinary('1.36.4');
     const output = await new Promise(resolve =>
       execFile(binary, ['--mode', 'validate', '-c', bootstrap], (_, stdout, stderr) => resolve(stdout + stderr)),
@@ -201,8 +184,8 @@ describe('render --shadow', () => {
   });
 
   it('is reported as dangerous by check-config', async () => {
-    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(file, ['--shadow']));
-    const { code, stderr } = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(suite.file, ['--shadow']));
+    const { code, stderr } = await runCommand('check-config', ['--config', suite.file, '--envoy', bootstrap]);
     expect(code).to.equal(1);
     expect(stderr).to.match(/\[shadow-mode\]/);
   });

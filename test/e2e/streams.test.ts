@@ -10,7 +10,8 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
-import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const settings = { public: [{ path: '/open/*', methods: ['GET'] }] };
@@ -78,36 +79,21 @@ const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-V
 
 for (const version of envoyVersions) {
   describe(`streams through Envoy ${version}`, () => {
-    let lab: Lab;
-    let slow: Awaited<ReturnType<typeof startSlowService>>;
+    const suite = useLab(settings);
+    const { lab } = suite;
+    const slow = useRunning(startSlowService);
     const envoys: RunningEnvoy[] = [];
-    let token: string;
+    after(() => Promise.all(envoys.splice(0).map(envoy => envoy.stop())));
 
     async function startRendered(options: readonly string[], upstream = slow.port): Promise<RunningEnvoy> {
-      const file = writeFixture('streams.yaml', {
-        ...configuration(lab.jwksUrl),
-        ...settings,
-        listen: lab.service.address,
-      });
-      const bootstrap = await renderedEnvoyOf(file, ['--upstream', `127.0.0.1:${upstream}`, ...options]);
+      const bootstrap = await renderedEnvoyOf(suite.file, ['--upstream', `127.0.0.1:${upstream}`, ...options]);
       const envoy = await startEnvoy({ version, bootstrap });
       envoys.push(envoy);
       return envoy;
     }
 
-    before(async () => {
-      await installEnvoys();
-      [lab, slow, token] = await Promise.all([startLab(settings), startSlowService(), bearer()]);
-    });
-    after(async () => {
-      await Promise.all(envoys.splice(0).map(envoy => envoy.stop()));
-      slow?.stop();
-      await lab?.stop();
-    });
-    beforeEach(() => lab.upstream.clear());
-
     const withToken = (method: string, target: string, lines: readonly string[] = []): string =>
-      requestBytes(method, target, [`Authorization: ${token}`, ...lines]);
+      requestBytes(method, target, [`Authorization: ${suite.owner}`, ...lines]);
 
     it('pass for longer than --idle-timeout while they make progress, and end after it in silence', async function () {
       this.timeout(60_000);
@@ -185,20 +171,8 @@ for (const version of envoyVersions) {
 
     it('reach an Envoy on [::] over IPv4 and IPv6, its readiness port too, with a dot at the end of the host', async () => {
       const [listen = 0, ready = 0, admin = 0] = await freePorts(3);
-      const file = writeFixture('v6.yaml', {
-        ...configuration(lab.jwksUrl),
-        ...settings,
-        account: { hosts: ['api.test'] },
-        listen: lab.service.address,
-      });
-      const ports = [
-        '--listen',
-        `[::]:${listen}`,
-        '--readiness-port',
-        String(ready),
-        '--envoy-admin-port',
-        String(admin),
-      ];
+      const file = writeFixture('v6.yaml', { ...suite.config, account: { hosts: ['api.test'] } });
+      const ports = ['--listen', `[::]:${listen}`, '--readiness-port', `${ready}`, '--envoy-admin-port', `${admin}`];
       const bootstrap = await renderedEnvoyOf(file, ['--upstream', `127.0.0.1:${lab.upstream.port}`, ...ports]);
       envoys.push(await startEnvoy({ version, file: writeFixture('v6-envoy.yaml', bootstrap) }));
       for (const host of ['127.0.0.1', '[::1]']) {
@@ -230,7 +204,7 @@ for (const version of envoyVersions) {
         const web = ['Content-Type: application/grpc-web+proto', 'X-Grpc-Web: 1', `Origin: ${origin}`];
         const call = (lines: readonly string[]) =>
           exchange(port, requestBytes('POST', `${path}/List`, [...web, ...lines], '\0\0\0\0\0'));
-        const answer = await call([`Authorization: ${token}`]);
+        const answer = await call([`Authorization: ${suite.owner}`]);
         expect(answer.status).to.equal(200);
         expect(headerValues(answer, 'content-type')).to.deep.equal(['application/grpc-web+proto']);
         expect(answer.body).to.include('grpc-status:0');

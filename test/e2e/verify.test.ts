@@ -2,18 +2,11 @@
 import { expect } from 'chai';
 import type { Document } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
-import { writeFixture } from '../../lab/config-file.ts';
 import { allPages } from '../../lab/document.ts';
-import {
-  defaultEnvoyVersion,
-  envoyVersions,
-  type RunningEnvoy,
-  startEnvoy,
-  startRenderedEnvoy,
-} from '../../lab/envoy.ts';
+import { type EnvoyOptions, envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
 import { connectionManagerPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
-import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
+import { configuration, useLab } from './lab.ts';
 
 const checkFilter = 'envoy.filters.http.ext_authz';
 
@@ -52,37 +45,22 @@ function replaceHeader(bootstrap: Document, name: string, value: string): void {
 }
 
 describe('verify and a running gateway', () => {
-  let lab: Lab;
-  let file: string;
+  const suite = useLab();
+  const { lab } = suite;
   const envoys: RunningEnvoy[] = [];
+  after(() => Promise.all(envoys.map(envoy => envoy.stop())));
 
-  before(async function () {
-    this.timeout(300_000);
-    await installEnvoys();
-    lab = await startLab();
-    file = writeFixture('verify.yaml', configuration(lab.jwksUrl));
-  });
-  after(async () => {
-    for (const envoy of envoys) await envoy.stop();
-    await lab?.stop();
-  });
-  beforeEach(() => lab.upstream.clear());
-
-  async function start(
-    edit?: (bootstrap: Document) => void,
-    authz = lab.service.address,
-    version: (typeof envoyVersions)[number] = defaultEnvoyVersion,
-  ): Promise<number> {
-    const envoy = await startEnvoy({ version, upstream: lab.upstream.port, authz, ...(edit && { edit }) });
+  async function start(options: EnvoyOptions = {}): Promise<number> {
+    const envoy = await suite.start(options);
     envoys.push(envoy);
     return envoy.port;
   }
 
-  const verify = (port: number, token: string): Promise<Verification> => verifyGateway(file, port, token);
+  const verify = (port: number, token = suite.owner): Promise<Verification> => verifyGateway(suite.file, port, token);
 
   it('finds nothing at the shipped Envoy, with and without a token', async () => {
     const port = await start();
-    const { code, text } = await verify(port, await bearer());
+    const { code, text } = await verify(port);
     expect({ code, differences: text.match(/DIFF/g) }).to.deep.equal({ code: 0, differences: null });
     for (const reason of ['token_missing', 'token_invalid', 'account_mismatch', 'route_unknown'])
       expect(text).to.contain(reason);
@@ -95,25 +73,25 @@ describe('verify and a running gateway', () => {
     expect(await verify(port, '')).to.include({ code: 0 });
   });
 
-  for (const version of envoyVersions.filter(each => each !== defaultEnvoyVersion)) {
+  for (const version of envoyVersions.slice(0, -1)) {
     it(`finds nothing at Envoy ${version}`, async () => {
-      expect(await verify(await start(undefined, lab.service.address, version), await bearer())).to.include({
-        code: 0,
-      });
+      expect(await verify(await start({ version }))).to.include({ code: 0 });
     });
   }
 
   it('says that Envoy does not call account-authz', async () => {
-    const port = await start(bootstrap => {
-      for (const name of [checkFilter, 'envoy.filters.http.rbac'])
-        bootstrap.deleteIn(httpFilterPath(bootstrap, name).slice(0, -1));
-      const manager = connectionManagerPath(bootstrap);
-      bootstrap.setIn(
-        [...manager, 'route_config', 'virtual_hosts', 0, 'routes'],
-        [{ match: { path_separated_prefix: '/api/subscriptions' }, route: { cluster: 'upstream' } }],
-      );
+    const port = await start({
+      edit: bootstrap => {
+        for (const name of [checkFilter, 'envoy.filters.http.rbac'])
+          bootstrap.deleteIn(httpFilterPath(bootstrap, name).slice(0, -1));
+        const manager = connectionManagerPath(bootstrap);
+        bootstrap.setIn(
+          [...manager, 'route_config', 'virtual_hosts', 0, 'routes'],
+          [{ match: { path_separated_prefix: '/api/subscriptions' }, route: { cluster: 'upstream' } }],
+        );
+      },
     });
-    const { code, text } = await verify(port, await bearer());
+    const { code, text } = await verify(port);
     expect(code).to.equal(3);
     expect(text).to.match(
       /^DIFF +GET \/api\/subscriptions, no token +401 token_missing +200, not from account-authz$/m,
@@ -123,13 +101,15 @@ describe('verify and a running gateway', () => {
   });
 
   it('says that account-authz is asked for another path', async () => {
-    const port = await start(bootstrap => {
-      const manager = connectionManagerPath(bootstrap);
-      const everything = { match: { prefix: '/' }, route: { cluster: 'upstream' } };
-      bootstrap.setIn([...manager, 'route_config', 'virtual_hosts', 0, 'routes'], [everything]);
-      replaceHeader(bootstrap, ':path', '"/internal" .. handle:headers():get(":path")');
+    const port = await start({
+      edit: bootstrap => {
+        const manager = connectionManagerPath(bootstrap);
+        const everything = { match: { prefix: '/' }, route: { cluster: 'upstream' } };
+        bootstrap.setIn([...manager, 'route_config', 'virtual_hosts', 0, 'routes'], [everything]);
+        replaceHeader(bootstrap, ':path', '"/internal" .. handle:headers():get(":path")');
+      },
     });
-    const { code, text } = await verify(port, await bearer());
+    const { code, text } = await verify(port);
     expect(code).to.equal(3);
     expect(text).to.match(/^DIFF +GET \/api\/subscriptions, no token +401 token_missing +404 route_unknown$/m);
     expect(text).to.contain('account-authz is asked for another path or host than the client sent');
@@ -140,7 +120,7 @@ describe('verify and a running gateway', () => {
     const [unused] = await freePorts(1);
     const forbid = (bootstrap: Document): void =>
       bootstrap.setIn([...httpFilterPath(bootstrap, checkFilter), 'status_on_error', 'code'], 'Forbidden');
-    const { code, text } = await verify(await start(forbid, `127.0.0.1:${unused}`), await bearer());
+    const { code, text } = await verify(await start({ edit: forbid, authz: `127.0.0.1:${unused}` }));
     expect(code).to.equal(3);
     expect(text).to.match(
       /^DIFF +GET \/api\/subscriptions, no token +401 token_missing +403, not from account-authz$/m,
@@ -151,7 +131,7 @@ describe('verify and a running gateway', () => {
   });
 
   it('says that the URL may lead past Envoy', async () => {
-    const { code, text } = await verify(lab.upstream.port, await bearer());
+    const { code, text } = await verify(lab.upstream.port);
     expect(code).to.equal(3);
     expect(text).to.match(/^DIFF +GET \/account-authz-verify\/no\/route, .* 404 route_unknown +200, not from account/m);
     expect(text).to.contain('the URL leads to the API past Envoy');
@@ -165,27 +145,16 @@ describe('verify and a gateway with public paths and hosts', () => {
     public: [{ path: '/healthz' }, { path: '/hooks', methods: ['POST'] }],
     account: { ...account, hosts: ['127.0.0.1', 'api.test', ':account_id.api.test'] },
   };
-  let lab: Lab;
+  const suite = useLab(settings);
+  const { lab } = suite;
   let envoy: RunningEnvoy | undefined;
-
-  before(async function () {
-    this.timeout(300_000);
-    await installEnvoys();
-    lab = await startLab(settings);
-  });
-  after(() => lab?.stop());
-  beforeEach(() => lab.upstream.clear());
-  afterEach(async () => {
-    await envoy?.stop();
-    envoy = undefined;
-  });
+  afterEach(() => envoy?.stop());
 
   /** `rendered` replaces members of the configuration from which Envoy is rendered, and there alone. */
   async function verify(rendered: object = {}, edit?: (bootstrap: Document) => void): Promise<Verification> {
-    const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
     const options = { upstream: lab.upstream.port, ...(edit && { edit }) };
-    envoy = await startRenderedEnvoy({ ...config, ...rendered }, options);
-    return verifyGateway(writeFixture('verify-hosts.yaml', config), envoy.port, await bearer());
+    envoy = await startRenderedEnvoy({ ...suite.config, ...rendered }, options);
+    return verifyGateway(suite.file, envoy.port, suite.owner);
   }
 
   it('finds nothing where Envoy is rendered from the configuration', async () => {
