@@ -4,13 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
-import { writeFixture } from '../../lab/config-file.ts';
-import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { startRenderedEnvoy } from '../../lab/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
-import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
 import { until } from '../../lab/until.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, installEnvoys, onlyRequestOf, reasonOf, startIssuer } from './lab.ts';
 
 interface Case {
@@ -30,32 +29,21 @@ const settings = parse(readFileSync(`${folder}config.yaml`, 'utf8'));
 const { cases } = parse(readFileSync(`${folder}cases.yaml`, 'utf8')) as { readonly cases: readonly Case[] };
 const [{ issuer, audiences }] = settings.issuers;
 
-describe('the example of docs/example', function () {
-  this.timeout(300_000);
-  let authentication: TestIssuer;
-  let upstream: RecordingUpstream;
-  let service: ServiceProcess;
-  let envoy: RunningEnvoy;
-
-  before(async () => {
-    await installEnvoys();
-    authentication = await startIssuer();
-    upstream = await startRecordingUpstream();
+describe('the example of docs/example', () => {
+  before(installEnvoys);
+  const authentication = useRunning(startIssuer);
+  const upstream = useRunning(startRecordingUpstream);
+  const config = () => {
     // Both issuers publish the key of `bearer`.
     const { jwksUrl } = authentication;
     const issuers = settings.issuers.map((each: object) => ({ ...each, discoveryUrl: undefined, jwksUrl }));
-    const config = { ...settings, issuers, listen: '127.0.0.1:0', admin: '127.0.0.1:0', shutdown: { graceSeconds: 0 } };
-    service = await startServiceProcess(JSON.parse(JSON.stringify(config)));
-    const file = writeFixture('example.yaml', { ...config, listen: service.address });
+    const addresses = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', shutdown: { graceSeconds: 0 } };
+    return JSON.parse(JSON.stringify({ ...settings, issuers, ...addresses }));
+  };
+  const service = useRunning(() => startServiceProcess(config()));
+  const envoy = useRunning(() => {
     const cors = ['--cors-origin', 'https://app.example.com'];
-    const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file, ...cors]);
-    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
-    envoy = await startEnvoy({ bootstrap: stdout, upstream: upstream.port });
-  });
-  after(async () => {
-    await envoy?.stop();
-    await service?.kill();
-    await Promise.all([upstream?.stop(), authentication?.stop()]);
+    return startRenderedEnvoy({ ...config(), listen: service.address }, { upstream: upstream.port }, cors);
   });
   beforeEach(() => upstream.clear());
 

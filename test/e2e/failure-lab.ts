@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { RunningEnvoy } from '../../lab/envoy.ts';
 import { exchange, type HttpAnswer, requestBytes } from '../../lab/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, installEnvoys } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -17,19 +18,15 @@ export interface FailureSuite {
 
 /** Starts the upstream before the tests of this suite, with every Envoy installed, and stops it after them. Before each test it forgets. */
 export function useUpstream(): FailureSuite {
-  let upstream: RecordingUpstream;
   let authorization: string;
-  before(async () => {
+  const upstream = useRunning(async () => {
     await installEnvoys();
-    upstream = await startRecordingUpstream();
     authorization = `Authorization: ${await bearer()}`;
+    return startRecordingUpstream();
   });
-  after(() => upstream?.stop());
   beforeEach(() => upstream.clear());
   return {
-    get upstream() {
-      return upstream;
-    },
+    upstream,
     ask: envoy => exchange(envoy.port, requestBytes('GET', path, [authorization, 'x-auth-acc: evil'])),
     expectUnavailable(answers) {
       expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 503));

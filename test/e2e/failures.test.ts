@@ -9,7 +9,7 @@ import { httpFilterPath } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import type { HttpAnswer } from '../../lab/raw-http.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
 import { configuration, expectRefusal, identity, ownedFields, startIssuer } from './lab.ts';
 
@@ -19,14 +19,14 @@ describe('failures of the authorizer', () => {
   const suite = useUpstream();
   const { ask, expectUnavailable } = suite;
 
+  const authentication = useRunning(startIssuer);
+
   describe('the process of account-authz, with every Envoy', () => {
-    let authentication: TestIssuer;
     let config: Record<string, unknown>;
     let envoys: readonly RunningEnvoy[];
     let service: ServiceProcess | undefined;
 
     before(async () => {
-      authentication = await startIssuer();
       const [port] = await freePorts(1);
       const listen = `127.0.0.1:${port}`;
       config = { ...configuration(authentication.jwksUrl), listen };
@@ -34,7 +34,7 @@ describe('failures of the authorizer', () => {
         envoyVersions.map(version => startEnvoy({ version, upstream: suite.upstream.port, authz: listen })),
       );
     });
-    after(() => Promise.all([...envoys.map(envoy => envoy.stop()), authentication.stop()]));
+    after(() => Promise.all(envoys.map(envoy => envoy.stop())));
     afterEach(() => service?.kill());
 
     const start = async (): Promise<ServiceProcess> => {
@@ -91,12 +91,8 @@ describe('failures of the authorizer', () => {
         const [unusedPort] = await freePorts(1);
         const edit = (bootstrap: Document): void =>
           bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'failure_mode_allow'], true);
-        const envoy = await startEnvoy({
-          version,
-          upstream: suite.upstream.port,
-          authz: `127.0.0.1:${unusedPort}`,
-          edit,
-        });
+        const authz = `127.0.0.1:${unusedPort}`;
+        const envoy = await startEnvoy({ version, upstream: suite.upstream.port, authz, edit });
         try {
           expect((await ask(envoy)).status).to.equal(403);
           expect(suite.upstream.requests).to.deep.equal([]);
@@ -125,13 +121,6 @@ describe('failures of the authorizer', () => {
   });
 
   describe('two authorizers behind one Envoy', () => {
-    let authentication: TestIssuer;
-
-    before(async () => {
-      authentication = await startIssuer();
-    });
-    after(() => authentication.stop());
-
     it('loses no request once one is dead (SIGKILL), on every Envoy', async () => {
       const config = configuration(authentication.jwksUrl);
       const [one, two] = await Promise.all([startServiceProcess(config), startServiceProcess(config)]);
@@ -180,7 +169,6 @@ describe('failures of the authorizer', () => {
 
   describe('a Unix socket', () => {
     it('carries the checks, and 503 follows when its owner exits', async () => {
-      const authentication = await startIssuer();
       const listen = `unix:${join(tmpdir(), `authz-${randomUUID()}.sock`)}`;
       const service = await startServiceProcess({ ...configuration(authentication.jwksUrl), listen });
       const envoy = await startEnvoy({ upstream: suite.upstream.port, authz: service.address });
@@ -190,7 +178,7 @@ describe('failures of the authorizer', () => {
         expect(await service.stop()).to.equal(0);
         expectUnavailable([await ask(envoy)]);
       } finally {
-        await Promise.all([envoy.stop(), service.kill(), authentication.stop()]);
+        await Promise.all([envoy.stop(), service.kill()]);
       }
     });
   });

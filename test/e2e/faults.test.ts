@@ -10,8 +10,8 @@ import { writeFixture } from '../../lab/config-file.ts';
 import { secrets } from '../../lab/secrets.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
+import { useRunning } from '../support/use-running.ts';
 import { configuration, startIssuer } from './lab.ts';
 
 /** Node options that preload this module, together with an open server that keeps any process alive. */
@@ -22,7 +22,7 @@ function preloaded(name: string, text: string): { readonly nodeOptions: readonly
 
 /** Runs the code on SIGUSR2, from the event loop. */
 function onSignal(name: string, code: string): { readonly nodeOptions: readonly string[] } {
-  const imports = "import { EventEmitter } from 'node:events'; import { writeSync } from 'node:fs';";
+  const imports = "import { writeSync } from 'node:fs';";
   return preloaded(name, `${imports} process.on('SIGUSR2', () => setImmediate(() => { ${code} }));`);
 }
 
@@ -42,14 +42,9 @@ function throwingIn(name: string, caller: string, holder: string, method: string
 }
 
 describe('uncaught error', () => {
-  let issuer: TestIssuer;
+  const issuer = useRunning(startIssuer);
   let service: ServiceProcess;
   let client: GrpcClient;
-
-  before(async () => {
-    issuer = await startIssuer();
-  });
-  after(() => issuer.stop());
 
   describe('while serving', () => {
     const start = async (options: Parameters<typeof startServiceProcess>[1], changes = {}): Promise<void> => {
@@ -74,11 +69,6 @@ describe('uncaught error', () => {
         { code: 'E_X' },
       ],
       ['an unhandled rejection without a reason', 'Promise.reject()', { name: 'undefined' }],
-      [
-        'an error event without a listener',
-        "new EventEmitter().emit('error', new RangeError())",
-        { name: 'RangeError' },
-      ],
       [
         'a rejection and an exception at once',
         "Promise.reject(new SyntaxError()); throw new TypeError('a secret')",
@@ -109,20 +99,18 @@ describe('uncaught error', () => {
       expect(faultLines()).to.have.nested.property('[0].fault.name', 'TypeError');
     });
 
-    it('exits 2 when nobody reads the log', async () => {
-      const fill = "try { for (;;) writeSync(1, ' '.repeat(4096)); } catch {} throw new Error();";
-      await start(onSignal('full', fill));
-      service.leaveLog('open');
-      process.kill(service.pid, 'SIGUSR2');
-      expect(await service.exited()).to.equal(2);
-    });
-
-    it('exits 2 when the log is closed', async () => {
-      await start(onSignal('signal', 'throw new Error()'));
-      service.leaveLog('closed');
-      process.kill(service.pid, 'SIGUSR2');
-      expect(await service.exited()).to.equal(2);
-    });
+    const fill = "try { for (;;) writeSync(1, ' '.repeat(4096)); } catch {} throw new Error();";
+    for (const [log, code] of [
+      ['open', fill],
+      ['closed', 'throw new Error()'],
+    ] as const) {
+      it(`exits 2 when nobody reads the log: ${log}`, async () => {
+        await start(onSignal(log, code));
+        service.leaveLog(log);
+        process.kill(service.pid, 'SIGUSR2');
+        expect(await service.exited()).to.equal(2);
+      });
+    }
   });
 
   describe('during the start', () => {
@@ -162,13 +150,9 @@ describe('uncaught error', () => {
 
   for (const [output, args, exitCode] of [
     ['stdout', ['schema'], 0],
-    ['stdout', ['--help'], 0],
-    ['stdout', ['--version'], 0],
-    ['stdout', ['serve', '--help'], 0],
-    ['stderr', ['check-config', '--config', writeFixture('empty.json', {})], 1],
     ['stderr', ['serve', '--config', writeFixture('empty.json', {})], 1],
   ] as const) {
-    it(`does not occur when \`head\` or another reader closes ${output} of ${args.slice(0, 2).join(' ')} early`, async () => {
+    it(`does not occur when \`head\` or another reader closes ${output} of ${args[0]} early`, async () => {
       const main = fileURLToPath(builtFile('main.js'));
       const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
       child[output].destroy();
@@ -178,11 +162,6 @@ describe('uncaught error', () => {
       expect({ code, printed }).to.deep.equal({ code: exitCode, printed: '' });
     });
   }
-
-  it('is distinct from an invalid configuration, which exits 1', async () => {
-    const file = writeFixture('refused.json', {});
-    expect(await runProduct(['serve', '--config', file], preloaded('open', ''))).to.include({ code: 1 });
-  });
 
   it('does not occur when SIGTERM arrives with a closed log, which exits 0', async () => {
     service = await startServiceProcess(configuration(issuer.jwksUrl));

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions, startEnvoy } from '../../lab/envoy.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
 import {
   type AnswerCheck,
@@ -11,7 +12,6 @@ import {
   answersHttp,
   answersMessage,
   answersStatus,
-  type FakeAuthorizer,
   framed,
   neverAnswers,
   startFakeAuthorizer,
@@ -74,14 +74,8 @@ describe('another server in the place of account-authz', () => {
 
     for (const version of envoyVersions) {
       describe(`Envoy ${version}`, () => {
-        let fake: FakeAuthorizer;
-        let envoy: RunningEnvoy;
-
-        before(async () => {
-          fake = await startFakeAuthorizer();
-          envoy = await startEnvoy({ version, upstream: suite.upstream.port, authz: fake.address });
-        });
-        after(() => Promise.all([envoy.stop(), fake.stop()]));
+        const fake = useRunning(startFakeAuthorizer);
+        const envoy = useRunning(() => startEnvoy({ version, upstream: suite.upstream.port, authz: fake.address }));
 
         for (const { name, answer } of garbage) {
           it(`answers 503 to ${name}`, async () => {
@@ -98,15 +92,10 @@ describe('another server in the place of account-authz', () => {
           });
         }
 
-        it('passes the product’s own allow', async () => {
+        it('passes the product’s own allow, and sends the authorizer no header that it does not use', async () => {
           fake.answerWith(answersMessage(allow));
           expect((await ask(envoy)).status).to.equal(200);
           expect(ownedFields(onlyRequestOf(suite.upstream))).to.deep.equal(identity);
-        });
-
-        it('sends the authorizer no header that it does not use', async () => {
-          fake.answerWith(answersMessage(allow));
-          expect((await ask(envoy)).status).to.equal(200);
           const names = Object.keys(fake.headers()).sort();
           expect(names).to.deep.equal([':authority', ':method', ':path', ':scheme', 'content-type']);
         });
@@ -130,31 +119,24 @@ describe('another server in the place of account-authz', () => {
           expect(suite.upstream.requests).to.deep.equal([]);
         });
 
-        it('retries when the authorizer is unavailable', async () => {
-          fake.answerWith((stream, attempt) =>
-            (attempt < 3 ? answersStatus(14) : answersMessage(allow))(stream, attempt),
-          );
-          expect((await ask(envoy)).status).to.equal(200);
-          expect(fake.attempts()).to.equal(3);
-        });
-
-        it('retries when the connection is closed in the middle of a check', async () => {
-          const closes: AnswerCheck = stream => stream.session?.destroy();
-          fake.answerWith((stream, attempt) => (attempt === 1 ? closes : answersMessage(allow))(stream, attempt));
-          expect((await ask(envoy)).status).to.equal(200);
-          expect(fake.attempts()).to.equal(2);
-        });
+        const closes: AnswerCheck = stream => stream.session?.destroy();
+        const attempts: readonly (readonly [name: string, first: AnswerCheck, attempts: number])[] = [
+          ['is unavailable', answersStatus(14), 3],
+          ['closes the connection in the middle of a check', closes, 2],
+          ['hangs', neverAnswers, 2],
+        ];
+        for (const [name, first, count] of attempts) {
+          it(`asks again, in time, when the authorizer ${name}`, async () => {
+            fake.answerWith((stream, attempt) => (attempt < count ? first : answersMessage(allow))(stream, attempt));
+            expect((await ask(envoy)).status).to.equal(200);
+            expect(fake.attempts()).to.equal(count);
+          });
+        }
 
         it('does not retry when the authorizer answers with another error', async () => {
           fake.answerWith(answersStatus(13));
           expectUnavailable([await ask(envoy)]);
           expect(fake.attempts()).to.equal(1);
-        });
-
-        it('times out a hanging attempt early enough for a retry', async () => {
-          fake.answerWith((stream, attempt) => (attempt === 1 ? neverAnswers : answersMessage(allow))(stream, attempt));
-          expect((await ask(envoy)).status).to.equal(200);
-          expect(fake.attempts()).to.equal(2);
         });
       });
     }
