@@ -109,20 +109,9 @@ async function writeFiles(terminal: Terminal): Promise<Files> {
   terminal.text(configText.trimEnd());
 
   terminal.title('The bootstrap of Envoy, rendered from it');
-  const render = [
-    'render',
-    'envoy',
-    '--config',
-    configFile,
-    '--listen',
-    `127.0.0.1:${ports.gateway}`,
-    '--readiness-port',
-    `${ports.ready}`,
-    '--envoy-admin-port',
-    `${ports.envoyAdmin}`,
-    '--upstream',
-    upstream,
-  ];
+  const listeners = ['--readiness-port', `${ports.ready}`, '--envoy-admin-port', `${ports.envoyAdmin}`];
+  const addresses = ['--listen', `127.0.0.1:${ports.gateway}`, ...listeners, '--upstream', upstream];
+  const render = ['render', 'envoy', '--config', configFile, ...addresses];
   terminal.text(`$ account-authz ${render.map(shellWord).join(' ')} > ${shellWord(envoyFile)}`);
   await folder.write('envoy.yaml', await runProduct(render));
   if (folder.isEdited('envoy.yaml')) terminal.text(keptNote(envoyFile, 'this command does not change it'));
