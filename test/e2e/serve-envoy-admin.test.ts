@@ -6,20 +6,15 @@ import { expect } from 'chai';
 import { runProduct } from '../../lab/command.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import { signingKey } from '../../lab/signing-key.ts';
-import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
-import { configuration } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { configuration, startIssuer } from './lab.ts';
 
 const notTold = 'Envoy not told that it is healthy';
 
 describe('serve --envoy-admin', () => {
-  let issuer: TestIssuer;
+  const issuer = useRunning(startIssuer);
   let service: ServiceProcess | undefined;
   let admin: Server | undefined;
-  before(async () => {
-    issuer = await startTestIssuer({ keys: [(await signingKey('a')).publicJwk] });
-  });
-  after(() => issuer.stop());
   afterEach(async () => {
     await service?.kill();
     admin?.closeAllConnections();
