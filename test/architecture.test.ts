@@ -41,18 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'envoy-config': ['config', 'authz', 'files', 'json', 'text', 'package.ts'],
   check: ['envoy-config/headers.ts', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'text'],
   envoy: ['envoy-config/headers.ts', 'authz', 'files', 'text', 'package.ts'],
-  config: [
-    'envoy-config/headers.ts',
-    'revocation',
-    'keys',
-    'token',
-    'authz',
-    'files',
-    'json',
-    'text',
-    'built-thread.ts',
-    'package.ts',
-  ],
+  config: ['envoy-config/headers.ts', 'revocation', 'keys', 'token', 'authz', 'files', 'json', 'text'],
   revocation: ['authz', 'files', 'json', 'text'],
   keys: ['authz', 'files', 'http', 'json', 'text'],
   token: ['keys', 'authz', 'json', 'text'],
@@ -61,7 +50,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   http: ['text'],
   json: ['text'],
   text: [],
-  'built-thread.ts': [],
   'package.ts': [],
 };
 

@@ -19,10 +19,7 @@ const __dirname = bundleDirname(__filename);
 await rm(`${project}dist`, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: project,
-  entryPoints: {
-    main: 'src/main.ts',
-    'config-thread-entry': 'src/config/config-thread-entry.ts',
-  },
+  entryPoints: { main: 'src/main.ts' },
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -21,7 +21,7 @@ interface EnvoyProblems {
 }
 
 // A bootstrap is nested deeper than a configuration, and Envoy knows one tag.
-const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
+const envoyYaml = { maxDepth: 64, maxValues: 2_000_000, keyTag: '!ignore' } as const;
 // With positions, 4 MiB take 400 MB and some seconds. A dump of a large mesh is longer.
 const maxBytesWithPositions = 4 * 1024 * 1024;
 const maxBytes = 16 * 1024 * 1024;

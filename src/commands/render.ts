@@ -1,5 +1,5 @@
 // `render`: prints or writes what Envoy must be told for a configuration.
-import { validateConfig } from '../config/load.ts';
+import { readConfigFile, validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
 import { alternativeTo, limitsOf } from '../envoy-config/render/capabilities.ts';
@@ -13,7 +13,6 @@ import {
 import { type Target, targets } from '../envoy-config/render/targets.ts';
 import { unusedUpstream } from '../envoy-config/render/upstreams.ts';
 import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
-import { loadBoundedFile } from '../files/bounded-file.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 
 const usage = `account-authz render TARGET [--config FILE] [options]
@@ -58,7 +57,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   if (foreign !== undefined)
     return fail(`${name} has no setting like --${foreign}: ${alternativeTo(foreign, target.dataPlane)}`);
 
-  const content = await loadBoundedFile(file);
+  const content = await readConfigFile(file);
   // It may run on another machine than the service, so names of files are those of the container.
   const loaded = await validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
   if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {

@@ -1,8 +1,6 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
-import { validateInThread } from '../config/config-thread.ts';
-import { formatProblems } from '../config/problems.ts';
-import { type RefusedConfig, refusedConfig } from '../config/verdict.ts';
-import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
+import { readConfigFile, validateConfig } from '../config/load.ts';
+import { formatProblems, refuse, refusedConfig } from '../config/problems.ts';
 import {
   createFileWatch,
   type FileVersion,
@@ -59,10 +57,12 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
   process.umask(0o077);
   const known = await fileVersions([file]);
-  const content = await loadBoundedFile(file);
-  const loaded = await validateInThread(content, file, { keepsProcessAlive: true });
-  if (loaded.kind === 'refused') {
-    io.stderr.write(await everyProblem(loaded, content, file));
+  const content = await readConfigFile(file);
+  const loaded = await validateConfig(content, file, withoutList);
+  if (loaded.kind === 'misconfiguration') {
+    // With those of the revocation list, which is otherwise read once, by the service.
+    const every = await validateConfig(content, file);
+    io.stderr.write(formatProblems(file, (every.kind === 'config' ? loaded : every).problems));
     return 1;
   }
   const { config } = loaded;
@@ -89,7 +89,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 0;
   } catch (error) {
     if (error instanceof RevocationFileError) {
-      io.stderr.write(linesOf(error.refused));
+      io.stderr.write(error.refused.problems.map(problem => `${problem}\n`).join(''));
       return 1;
     }
     io.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
@@ -102,17 +102,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
 const mountedAlone =
   'this file never changes: it was mounted alone (subPath), and its source was replaced; mount its folder';
 
-// Validates again: the lines of the thread are bounded. A file that only the bounds of the thread refuse stays refused: no reload would
-// take it.
-async function everyProblem(refused: RefusedConfig, content: FileContent, file: string): Promise<string> {
-  const { validateConfig } = await import('../config/load.ts');
-  const loaded = await validateConfig(content, file);
-  return loaded.kind === 'config' ? linesOf(refused) : formatProblems(file, loaded.problems);
-}
-
-function linesOf({ problems }: RefusedConfig): string {
-  return problems.map(problem => `${problem}\n`).join('');
-}
+const withoutList = { readsRevocations: false };
 
 function watchConfig(options: {
   readonly file: string;
@@ -124,10 +114,12 @@ function watchConfig(options: {
   return watchFiles({
     files: [file],
     known,
-    load: () => loadRegularFile(file),
+    load: () => readConfigFile(file, { isRegular: true }),
     async apply(content, isRetry) {
-      if (content.kind === 'bytes' || content.reason !== 'other')
-        return service.reload(await validateInThread(content, file));
+      if (content.kind === 'bytes' || content.reason !== 'other') {
+        const loaded = await validateConfig(content, file, withoutList);
+        return service.reload(loaded.kind === 'config' ? loaded : refuse(file, loaded));
+      }
       if (!isRetry) await service.reload(refusedConfig([`${file}: ${content.problem}`]));
       return { kind: 'retry' };
     },

@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import type { PermissionTable } from '../authz/permission.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
-import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
+import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
@@ -20,6 +20,7 @@ import {
 } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
+import { maxEntries, tooMany } from './value-schemas.ts';
 import { findInformation, findWarnings } from './warnings.ts';
 import { type PathProblem, parseYamlDocument } from './yaml-document.ts';
 
@@ -46,8 +47,15 @@ export interface LoadOptions {
   readonly findsWarnings?: boolean;
 }
 
+const maxBytes = 256 * 1024;
+
+/** `isRegular` refuses a pipe, which would block until somebody writes to it. */
+export function readConfigFile(file: string, { isRegular = false } = {}): Promise<FileContent> {
+  return isRegular ? loadRegularFile(file, maxBytes) : loadBoundedFile(file, maxBytes);
+}
+
 export async function loadConfig(file: string, options?: LoadOptions): Promise<LoadedConfig | Misconfiguration> {
-  return validateConfig(await loadBoundedFile(file), file, options);
+  return validateConfig(await readConfigFile(file), file, options);
 }
 
 /** Validates content that has been read from the file, and reads the files that it names. */
@@ -58,17 +66,21 @@ export async function validateConfig(
 ): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
-  const problems = document.problems.map(toProblem);
-  if (document.kind === 'problems') return misconfiguration(problems);
+  if (document.kind === 'problems') return misconfiguration(document.problems.map(toProblem));
+  const problemAt = ({ path, message }: PathProblem): ConfigProblem =>
+    toProblem({ path, position: document.positionOf(path, 'value'), message });
+  const excess = Object.entries(maxEntries).flatMap(([key, max]) => {
+    const count = Object.keys(memberOf(document.value, key) ?? {}).length;
+    return count > max
+      ? [{ path: [key], message: tooMany(max, key === 'public' ? 'public route' : key.slice(0, -1)) }]
+      : [];
+  });
+  if (excess.length > 0) return misconfiguration(excess.map(problemAt));
 
   const folder = dirname(resolve(file));
   const versions = readsNamedFiles ? await fileVersions(namedFiles(document.value, folder)) : [];
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
-  problems.push(...toProblems(parsed.error?.issues ?? [], document));
-  const problemAt = ({ path, message }: PathProblem): ConfigProblem =>
-    toProblem({ path, position: document.positionOf(path, 'value'), message });
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
-  problems.push(...fileProblems.map(problemAt));
   const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
   const revokedIssuers = new Set<string>();
   const loaded =
@@ -77,10 +89,15 @@ export async function validateConfig(
       : await loadRevocations(name, ({ values: { iss } }) => iss !== undefined && revokedIssuers.add(iss));
   const isLeftOut = readsRevocations === 'if present' && loaded?.kind === 'problem' && loaded.reason === 'missing';
   const revocations = isLeftOut ? undefined : loaded;
-  if (revocations?.kind === 'problem')
-    problems.push(problemAt({ path: ['revocation', 'file'], message: revocations.problem }));
-  if (name !== undefined && revocations?.kind === 'problems')
-    problems.push(...toListProblems(name, revocations.problems));
+  const isUnreadable = revocations?.kind === 'problem';
+  const listProblems = isUnreadable ? [{ path: ['revocation', 'file'], message: revocations.problem }] : [];
+  // A list in one expression: a call takes no more arguments than the stack holds.
+  const problems = [
+    ...document.problems.map(toProblem),
+    ...toProblems(parsed.error?.issues ?? [], document),
+    ...[...fileProblems, ...listProblems].map(problemAt),
+    ...(name !== undefined && revocations?.kind === 'problems' ? toListProblems(name, revocations.problems) : []),
+  ];
   if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
   const { roles, scopes } = parsed.data;
   const inOrder: Config = {

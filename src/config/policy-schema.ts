@@ -11,6 +11,7 @@ import {
   identityField,
   list,
   mapping,
+  maxEntries,
   notControl,
   patternedText,
   report,
@@ -56,16 +57,16 @@ const route = mapping({
   }),
 }).meta({ description: 'A protected route.' });
 
-export const routes = z
-  .array(route)
-  .superRefine((value: unknown, context) => {
-    if (Array.isArray(value) && value.length === 0) report(context, 'must name at least one route');
-  }, evenIfInvalid)
-  .meta({
-    description:
-      'The protected routes. A request must match at least one of them; every :account_id of every match must be the addressed account.',
-    minItems: 1,
-  });
+// route-rules.ts finds those that are the same but for the names of parameters.
+export const routes = list(route, {
+  noun: 'route',
+  sameBy: () => undefined,
+  repeatedAt: 'path',
+  max: maxEntries.routes,
+}).meta({
+  description:
+    'The protected routes. A request must match at least one of them; every :account_id of every match must be the addressed account.',
+});
 
 const publicRoute = mapping({
   path: text(publicPathProblem).meta({
@@ -82,6 +83,7 @@ export const publicRoutes = list(publicRoute, {
   noun: 'public route',
   sameBy: item => memberOf(item, 'path'),
   repeatedAt: 'path',
+  max: maxEntries.public,
 });
 
 export const account = mapping({
@@ -127,14 +129,8 @@ const called = mapping({
   methods: grants.meta({ description: 'The grants of the role.' }),
   names: list(
     patternedText(new RegExp(`^${notControl}{1,256}$`), 'must be 1 to 256 characters without control characters'),
-    {
-      noun: 'name',
-    },
-  )
-    .superRefine((value: unknown, context) => {
-      if (Array.isArray(value) && value.length > 100) report(context, 'must have at most 100 names');
-    }, evenIfInvalid)
-    .meta({ maxItems: 100, description: 'What tokens call the role. Its key is no name then.' }),
+    { noun: 'name', max: 100 },
+  ).meta({ description: 'What tokens call the role. Its key is no name then.' }),
 });
 
 /** What holders of each name may do: roles and scopes alike. */
@@ -146,11 +142,12 @@ function permissions<Name extends z.core.$ZodRecordKey, Entry extends z.ZodType>
   return z
     .record(name, entry)
     .superRefine((value: unknown, context) => {
-      if (isJsonObject(value) && Object.keys(value).length === 0) report(context, `must name at least one ${noun}`);
+      const count = isJsonObject(value) ? Object.keys(value).length : 1;
+      if (count === 0) report(context, `must name at least one ${noun}`);
       if (isJsonObject(value) && Object.hasOwn(value, '*'))
         report(context, `must be the name of one ${noun} ("*" does not stand for all ${noun}s)`, ['*']);
     })
-    .meta({ minProperties: 1, not: { required: ['*'] } });
+    .meta({ minProperties: 1, maxProperties: maxEntries.roles, not: { required: ['*'] } });
 }
 
 const grantForm =

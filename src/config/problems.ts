@@ -24,6 +24,29 @@ export interface Misconfiguration {
   readonly namedFiles?: readonly FileVersion[];
 }
 
+/** A configuration, or a list, that a running service refuses: its problems as check-config prints them, bounded for one log line. */
+export interface RefusedConfig {
+  readonly kind: 'refused';
+  /** The first ones. */
+  readonly problems: readonly string[];
+  /** The number of all problems. */
+  readonly count: number;
+  readonly namedFiles?: readonly FileVersion[];
+}
+
+const maxRefusedProblems = 20;
+const maxRefusedLength = 300;
+
+export function refuse(file: string, { problems, namedFiles = [] }: Misconfiguration): RefusedConfig {
+  const lines = problems.slice(0, maxRefusedProblems).map(each => formatProblems(file, [each]).trimEnd());
+  return { ...refusedConfig(lines), count: problems.length, namedFiles };
+}
+
+export function refusedConfig(problems: readonly string[]): RefusedConfig {
+  const shown = problems.map(problem => printable(problem, maxRefusedLength));
+  return { kind: 'refused', problems: shown, count: problems.length };
+}
+
 export function toProblem({ path, position, message }: TextProblem): ConfigProblem {
   return { place: toPlace(path), ...position, message };
 }
@@ -71,9 +94,17 @@ export function misconfiguration(
   const sorted = problems.toSorted(
     (one, other) => isNamed(one) - isNamed(other) || one.line - other.line || one.column - other.column,
   );
+  const last = sorted[maxProblems];
+  if (last !== undefined)
+    sorted.splice(maxProblems, Infinity, {
+      ...last,
+      place: '',
+      message: `${sorted.length - maxProblems} more problems are not listed`,
+    });
   return { kind: 'misconfiguration', problems: sorted, namedFiles };
 }
 
+const maxProblems = 1000;
 const maxKeyLength = 65;
 const maxLineLength = 2048;
 

@@ -2,7 +2,12 @@
 import type * as z from 'zod';
 import { foldCase } from '../authz/fold-case.ts';
 import { parseGrant } from '../authz/permission.ts';
-import { overlapsTemplate, parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import {
+  overlapsTemplate,
+  parseRouteTemplate,
+  type RouteTemplate,
+  type TemplateSegment,
+} from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
 import { accountParameterOf } from './cross-field-rules.ts';
@@ -92,15 +97,55 @@ function requirePublicApart(
   templates: readonly RouteTemplate[],
   context: z.RefinementCtx,
 ): readonly RouteTemplate[] {
+  const overlapsRoute = createOverlapIndex(templates, foldCase);
   return itemsOf(memberOf(config, 'public')).flatMap((each, i) => {
     const path = memberOf(each, 'path');
     const open = typeof path === 'string' ? parseRouteTemplate(path) : undefined;
     if (open?.kind !== 'template') return [];
-    if (templates.some(template => overlapsTemplate(open, template, foldCase))) {
+    if (overlapsRoute(open))
       report(context, 'must not match a path that one of routes matches, case ignored', ['public', i, 'path']);
-    }
     return [open];
   });
+}
+
+interface OverlapNode {
+  readonly literals: Map<string, OverlapNode>;
+  parameter?: OverlapNode;
+  isEnd: boolean;
+  isSubtree: boolean;
+}
+
+/** overlapsTemplate for one of many templates, by a tree of their segments: 2,000 against 2,000 one by one takes seconds. */
+export function createOverlapIndex(templates: readonly RouteTemplate[], fold = (literal: string): string => literal) {
+  const create = (): OverlapNode => ({ literals: new Map(), isEnd: false, isSubtree: false });
+  const childFor = (node: OverlapNode, segment: TemplateSegment): OverlapNode => {
+    if (segment.kind !== 'literal') {
+      node.parameter ??= create();
+      return node.parameter;
+    }
+    const name = fold(segment.value);
+    const child = node.literals.get(name) ?? create();
+    node.literals.set(name, child);
+    return child;
+  };
+  const root = create();
+  for (const { segments, subtree } of templates) {
+    const last = segments.reduce(childFor, root);
+    last.isEnd = true;
+    last.isSubtree ||= subtree;
+  }
+  return ({ segments, subtree }: RouteTemplate): boolean => {
+    let reached: readonly OverlapNode[] = [root];
+    for (const segment of segments) {
+      if (reached.some(({ isSubtree }) => isSubtree)) return true;
+      const name = segment.kind === 'literal' ? fold(segment.value) : undefined;
+      reached = reached.flatMap(({ literals, parameter }) => {
+        const named = name === undefined ? [...literals.values()] : [literals.get(name)];
+        return [...named, parameter].filter(child => child !== undefined);
+      });
+    }
+    return reached.some(({ isEnd }) => isEnd || subtree);
+  };
 }
 
 function requireMetadataApart(config: unknown, templates: readonly RouteTemplate[], context: z.RefinementCtx): void {

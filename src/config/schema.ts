@@ -18,7 +18,7 @@ import { refuseOverlappingIssuers } from './issuer-templates.ts';
 import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
 import { requireOwnTokenHeaders, token } from './token-schema.ts';
-import { evenIfInvalid, fileName, list, mapping, text, wholeNumber } from './value-schemas.ts';
+import { evenIfInvalid, fileName, list, mapping, maxEntries, text, wholeNumber } from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -107,7 +107,12 @@ export const configSchema = mapping({
       description:
         'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
     }),
-  issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
+  issuers: list(issuer, {
+    noun: 'issuer',
+    sameBy: item => memberOf(item, 'issuer'),
+    repeatedAt: 'issuer',
+    max: maxEntries.issuers,
+  }).meta({
     description: 'Whose tokens are accepted. Issuers never share keys.',
   }),
   token: token

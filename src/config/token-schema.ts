@@ -14,8 +14,6 @@ import {
   wholeNumber,
 } from './value-schemas.ts';
 
-const maxPlaces = 4;
-
 const place = z.union(
   [
     z.literal('authorization'),
@@ -40,11 +38,7 @@ export const token = mapping({
   forward: z.boolean().default(false).meta({
     description: 'Whether the token is left in place for the upstream. It is removed otherwise.',
   }),
-  from: list(place, { noun: 'place', sameBy: placeName })
-    .superRefine((value: unknown, context) => {
-      if (Array.isArray(value) && value.length > maxPlaces) report(context, `must name at most ${maxPlaces} places`);
-    }, evenIfInvalid)
-    .meta({ maxItems: maxPlaces })
+  from: list(place, { noun: 'place', sameBy: placeName, max: 4 })
     .default(['authorization'])
     .meta({
       description:

@@ -54,15 +54,17 @@ interface ListRules {
   readonly sameBy?: (item: unknown) => unknown;
   /** The field of an item at which a duplicate is reported. */
   readonly repeatedAt?: string;
+  readonly max?: number;
 }
 
 /** A list with at least one item and no duplicates. */
-export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each => each, repeatedAt }: ListRules) {
+export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each => each, repeatedAt, max }: ListRules) {
   return z
     .array(item)
     .superRefine((value: unknown, context) => {
       if (!Array.isArray(value)) return;
       if (value.length === 0) report(context, `must name at least one ${noun}`);
+      if (max !== undefined && value.length > max) report(context, tooMany(max, noun));
       const seen = new Set<string>();
       for (const [i, each] of value.entries()) {
         const key = sameBy(each);
@@ -72,8 +74,15 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
         seen.add(key);
       }
     }, evenIfInvalid)
-    .meta({ minItems: 1, ...(repeatedAt === undefined ? { uniqueItems: true } : {}) });
+    .meta({ minItems: 1, ...(max && { maxItems: max }), ...(repeatedAt === undefined && { uniqueItems: true }) });
 }
+
+export function tooMany(max: number, noun: string): string {
+  return `must name at most ${max} ${noun}s`;
+}
+
+/** Of the lists and tables of the configuration that grow with its users. A longer one is not validated further. */
+export const maxEntries = { issuers: 200, routes: 2000, public: 2000, roles: 200, scopes: 200 } as const;
 
 /** Http to any host too, which requireAllowedHttp refuses. */
 export function keyUrl() {

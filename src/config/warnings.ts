@@ -7,7 +7,6 @@ import type { RouteMatch } from '../authz/route.ts';
 import {
   coversTemplate,
   defaultAccountParameter,
-  overlapsTemplate,
   type RouteTemplate,
   toRouteTemplate,
 } from '../authz/route-template.ts';
@@ -15,6 +14,7 @@ import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
 import { templateWarning } from './issuer-templates.ts';
+import { createOverlapIndex } from './route-rules.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 import type { PathProblem } from './yaml-document.ts';
 
@@ -142,14 +142,14 @@ function everyRoleWarnings(config: Config): readonly PathProblem[] {
 }
 
 function grantWarnings({ routes, account, ...tables }: Config): readonly PathProblem[] {
-  const templates = routes.map(({ path }) => toRouteTemplate(path, account.parameter));
+  const overlapsRoute = createOverlapIndex(routes.map(({ path }) => toRouteTemplate(path, account.parameter)));
   return (['roles', 'scopes'] as const).flatMap(kind =>
     [...(tables[kind] ?? [])].flatMap(([name, entry]) =>
       grantsOf(entry).flatMap((text, i) => {
         const { template } = parseGrant(text);
         if (template === undefined) return [];
         const own = toRouteTemplate(template, account.parameter);
-        if (templates.some(each => overlapsTemplate(own, each))) return [];
+        if (overlapsRoute(own)) return [];
         const path = [kind, name, ...('methods' in entry ? ['methods'] : []), i];
         return [{ path, message: 'grants nothing: no route matches a path of its template' }];
       }),

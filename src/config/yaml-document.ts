@@ -1,5 +1,5 @@
 // Parses YAML text into its value and the position of each part of it. Knows nothing of the configuration.
-// The running service reads the operator's file again: no text may end or block the process.
+// The running service reads the operator's file again, so each step is linear in the text and bounded.
 import { isUtf8 } from 'node:buffer';
 import {
   CST,
@@ -56,26 +56,36 @@ interface YamlProblems {
 const defaultMaxDepth = 32;
 // Most syntax errors after the first ones are their consequences.
 const maxSyntaxProblems = 100;
-const maxAliases = 100;
+// Each value may be a problem, and zod cannot take more of them than the stack holds arguments.
+const defaultMaxValues = 40_000;
+/** A longer text counts as several values, because an alias has it validated again. */
+const charactersOfValue = 64;
 
 interface YamlOptions {
   /** How deep the text may be nested; 32 by default. */
   readonly maxDepth?: number;
+  /** How many values it may have once its aliases are expanded; 40,000 by default. */
+  readonly maxValues?: number;
   /** A tag that keys may have, which then need not be text: Envoy's `!ignore`. */
   readonly keyTag?: string;
 }
 
 export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}): YamlDocument | YamlProblems {
-  const { maxDepth = defaultMaxDepth, keyTag } = options;
+  const { maxDepth = defaultMaxDepth, maxValues = defaultMaxValues, keyTag } = options;
   if (!isUtf8(bytes)) return notReadable('the file must be text in UTF-8');
   const text = new TextDecoder().decode(bytes);
-  if (isDeeperThan(new Parser().parse(text), maxDepth))
-    return notReadable(`the file must not be nested deeper than ${maxDepth} levels`);
+  const measured = measure(new Parser().parse(text), maxDepth, maxValues);
+  if (measured.isDeeper) return notReadable(`the file must not be nested deeper than ${maxDepth} levels`);
+  const tooMany = `the file must not have more than ${maxValues} values, those that its aliases repeat among them`;
+  if (measured.isLonger) return notReadable(tooMany);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
+  // The library makes an Error of each mistake, and a hundred thousand stack traces take seconds.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   const document = parseDocument(text, {
     lineCounter,
     schema: 'core',
@@ -88,6 +98,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     prettyErrors: false,
     logLevel: 'error',
   });
+  Error.stackTraceLimit = stackTraceLimit;
   const { contents, errors, warnings } = document;
   const syntax = [...errors, ...warnings].map(({ code, pos }) => ({
     path: [],
@@ -95,18 +106,14 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     message: yamlSyntaxProblems[code],
   }));
   if (errors.length > 0) return { kind: 'problems', problems: syntax.slice(0, maxSyntaxProblems) };
-  const review = reviewNodes(contents, positionAt);
+  const { hasBrokenAlias, values, positionOf, keysAt, ...review } = reviewNodes(contents, positionAt);
   const problems = [...syntax, ...review.problems];
-  if (review.hasBrokenAlias) return { kind: 'problems', problems };
+  if (hasBrokenAlias) return { kind: 'problems', problems };
   if (contents === null || (isScalar(contents) && contents.value === null)) return notReadable('the file is empty');
-  try {
-    const value: unknown = document.toJS({ maxAliasCount: maxAliases });
-    return { kind: 'document', value, problems, positionOf: review.positionOf, keysAt: review.keysAt };
-  } catch (error) {
-    // The library throws it if aliases of aliases multiply.
-    if (!(error instanceof ReferenceError)) throw error;
-    return notReadable('the file has too many values once its aliases are expanded: write fewer aliases');
-  }
+  if (values > maxValues) return notReadable(tooMany);
+  // The library's own count of aliases visits each aliased node again for each alias.
+  const value: unknown = document.toJS({ maxAliasCount: -1 });
+  return { kind: 'document', value, problems, positionOf, keysAt };
 }
 
 /** A member of a mapping, or an item of a list, which is its own key. */
@@ -116,33 +123,41 @@ interface Member {
 }
 
 // One walk in linear time: it reports what the library accepts: duplicate keys, `__proto__`, and aliases of nothing or of a node around
-// them. Positions are looked up only for problems: an index of all nodes would take as much memory as the document.
+// them; and it counts the values, those of aliases each time. Positions are looked up only for problems: an index of all nodes would take
+// as much memory as the document.
 function reviewNodes(contents: unknown, positionAt: (offset: number) => Position) {
   const problems: TextProblem[] = [];
-  const anchors = new Map<string, unknown>();
+  const anchors = new Map<string, { readonly node: unknown; readonly values: number }>();
   const targets = new Map<unknown, unknown>();
   let hasBrokenAlias = false;
 
   const report = (node: unknown, path: readonly PropertyKey[], message: string) =>
     problems.push({ path, position: positionAt(startOf(node)), message });
 
-  function review(node: unknown, path: readonly PropertyKey[]): void {
+  /** The number of values of the node. */
+  function review(node: unknown, path: readonly PropertyKey[]): number {
     if (isAlias(node)) {
-      if (anchors.has(node.source)) targets.set(node, anchors.get(node.source));
+      const anchor = anchors.get(node.source);
+      if (anchor !== undefined) targets.set(node, anchor.node);
       else {
         hasBrokenAlias = true;
         report(node, path, 'is an alias without an anchor above it: put text that starts with * in quotes');
       }
-      return;
+      return anchor?.values ?? 0;
     }
-    if (isSeq(node)) for (const [i, item] of node.items.entries()) review(item, [...path, i]);
-    if (isMap(node)) reviewMembers(node, path);
+    if (!isNode(node)) return 0;
+    const [start, end] = node.range ?? [0, 0];
+    let values = isScalar(node) ? Math.ceil((end - start + 1) / charactersOfValue) : 1;
+    if (isSeq(node)) for (const [i, item] of node.items.entries()) values += review(item, [...path, i]);
+    if (isMap(node)) values += reviewMembers(node, path);
     // Not before its content is known: a node that contains its own alias would have no end.
-    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
+    if (node.anchor !== undefined) anchors.set(node.anchor, { node, values });
+    return values;
   }
 
-  function reviewMembers(map: YAMLMap, path: readonly PropertyKey[]): void {
+  function reviewMembers(map: YAMLMap, path: readonly PropertyKey[]): number {
     const names = new Set<string>();
+    let values = 0;
     map.items = map.items.filter(({ key, value }) => {
       const name = nameOf(key);
       const innerPath = [...path, name];
@@ -150,9 +165,10 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
       if (names.has(name)) report(key, innerPath, 'is set twice: remove one');
       names.add(name);
       review(key, path);
-      review(value, innerPath);
+      values += Math.max(1, review(value, innerPath));
       return name !== '__proto__';
     });
+    return values;
   }
 
   const membersByName = new Map<YAMLMap, ReadonlyMap<string, Member>>();
@@ -168,7 +184,7 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
     return members.get(String(segment));
   }
 
-  review(contents, []);
+  const values = review(contents, []);
   const positionOf: YamlDocument['positionOf'] = (path, part) => {
     let place: Member = { key: contents, value: contents };
     for (const segment of path) {
@@ -183,7 +199,7 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
     const target = targets.get(node) ?? node;
     return isMap(target) ? target.items.map(({ key }) => nameOf(key)) : [];
   };
-  return { problems, hasBrokenAlias, positionOf, keysAt };
+  return { problems, hasBrokenAlias, values, positionOf, keysAt };
 }
 
 function nameOf(key: unknown): string {
@@ -200,16 +216,18 @@ function startOf(node: unknown): number {
 }
 
 // The tokens must be garbage before the document is built: both at once would take twice the memory.
-function isDeeperThan(tokens: Iterable<CST.Token>, depth: number): boolean {
+function measure(tokens: Iterable<CST.Token>, maxDepth: number, maxItems: number) {
   let isDeeper = false;
+  let items = 0;
   for (const token of tokens) {
     if (token.type !== 'document') continue;
     CST.visit(token, (_, path) => {
-      isDeeper ||= path.length > depth;
-      return isDeeper ? CST.visit.BREAK : undefined;
+      items += 1;
+      isDeeper ||= path.length > maxDepth;
+      return isDeeper || items > maxItems ? CST.visit.BREAK : undefined;
     });
   }
-  return isDeeper;
+  return { isDeeper, isLonger: items > maxItems };
 }
 
 function notReadable(message: string): YamlProblems {

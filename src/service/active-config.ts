@@ -1,9 +1,10 @@
 // The active configuration: prepares another one beside it, switches all calls to that one in one step, and forgets what is gone.
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from '../check/engine.ts';
 import { toResponseSettings } from '../check/response-settings.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { type RefusedConfig, refusedConfig } from '../config/problems.ts';
 import { settingsThatNeedRestart } from '../config/restart-settings.ts';
 import type { Config } from '../config/schema.ts';
-import { type ConfigVerdict, refusedConfig } from '../config/verdict.ts';
 import { type Answers, createAnswers } from '../envoy/answers.ts';
 import { accepted, type WatchOutcome } from '../files/file-watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
@@ -30,7 +31,7 @@ export interface ActiveConfigs {
    * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
    * that rejected. Rejects only on an internal error, which must end the process.
    */
-  reload(verdict: ConfigVerdict): Promise<WatchOutcome>;
+  reload(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome>;
   /** From now on nothing is applied. Does not wait for a reload in progress: the file that it reads may be on a mount that hangs. */
   stop(): void;
 }
@@ -84,13 +85,13 @@ export async function activateFirst(
   let isStopped = false;
   let inOrder: Promise<unknown> = Promise.resolve();
 
-  async function change(verdict: ConfigVerdict): Promise<WatchOutcome> {
-    const refused: WatchOutcome = { kind: 'refused', alsoWatch: verdict.namedFiles ?? [] };
-    if (verdict.kind === 'refused') {
-      reloads.refused(verdict);
+  async function change(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome> {
+    const refused: WatchOutcome = { kind: 'refused', alsoWatch: loaded.namedFiles ?? [] };
+    if (loaded.kind === 'refused') {
+      reloads.refused(loaded);
       return refused;
     }
-    const { config } = verdict;
+    const { config } = loaded;
     const before = active.config;
     // Nothing has changed yet. After the switch, an internal error ends the process.
     const next = await prepare(config, active).catch((error: unknown) => reloads.refused(toRefused(error)));
@@ -123,8 +124,8 @@ export async function activateFirst(
   return {
     current: () => active,
     firstFetched: initial.fetched(),
-    reload(verdict) {
-      const changed = inOrder.then(() => change(verdict));
+    reload(loaded) {
+      const changed = inOrder.then(() => change(loaded));
       inOrder = changed.catch(() => undefined);
       return changed;
     },

@@ -1,7 +1,6 @@
 // The revocation list of the service: loads the one that a configuration names, watches its file, and replaces it once a changed file is
 // valid. A file that is not changes nothing.
-import { toListProblems, unreadable } from '../config/problems.ts';
-import { type RefusedConfig, refuse } from '../config/verdict.ts';
+import { misconfiguration, type RefusedConfig, refuse, toListProblems, unreadable } from '../config/problems.ts';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { type LoadedRevocations, loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
@@ -107,6 +106,6 @@ const retry: WatchOutcome = { kind: 'retry' };
 function refuseList(file: string, loaded: Exclude<LoadedRevocations, { kind: 'revocations' }>): RefusedConfig {
   return refuse(
     file,
-    loaded.kind === 'problem' ? unreadable(loaded.problem).problems : toListProblems(file, loaded.problems),
+    loaded.kind === 'problem' ? unreadable(loaded.problem) : misconfiguration(toListProblems(file, loaded.problems)),
   );
 }

@@ -1,8 +1,9 @@
 // The composition root: starts the parts of the service in order, and stops them in the opposite order.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCheck } from '../check/check.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import type { RefusedConfig } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
-import type { ConfigVerdict } from '../config/verdict.ts';
 import { startGrpcServer } from '../envoy/grpc-server.ts';
 import { createHealth, type Health } from '../envoy/health.ts';
 import type { TlsSource } from '../envoy/tls-credentials.ts';
@@ -28,7 +29,7 @@ export interface Service {
   /** The active configuration; a setting that needs a restart may differ from what is in use. */
   config(): Config;
   /** See ActiveConfigs. */
-  reload(verdict: ConfigVerdict): Promise<WatchOutcome>;
+  reload(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome>;
   /** Reads the revocation list again. A valid one is in force from then on. */
   reloadRevocations(): void;
   reloadStatus(): ReloadStatus;

@@ -145,7 +145,7 @@ describe('problems of a configuration', () => {
     ],
     ['roles.owner: must be a list of grants, or { methods, names }', { 'roles.owner': 'GET' }],
     ['roles.owner: must be a list of grants, or { methods, names }', { 'roles.owner': { methods: ['GET'] } }],
-    ['roles.owner.names: must have at most 100 names', { 'roles.owner': { methods: ['*'], names: hundredAndOne } }],
+    ['roles.owner.names: must name at most 100 names', { 'roles.owner': { methods: ['*'], names: hundredAndOne } }],
     [
       'roles.owner.names[0]: must be 1 to 256 characters without control characters',
       { 'roles.owner': { methods: ['*'], names: [''] } },

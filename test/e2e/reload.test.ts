@@ -123,24 +123,18 @@ describe('reload of the built product', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('loads 20,000 routes, as a start does', async () => {
-    const many = Array.from({ length: 20_000 }, (_, i) => ({ path: `/api/generated/route-${i}/*` }));
-    const routes = [...(config().routes as unknown[]), ...many];
-    await start(config({ routes }));
-    await service.configure(config({ routes, apps: ['other'] }));
-    // On a busy machine the thread that validates can reach its limit of 10 s: then again.
-    let refusals = -1;
-    await until(async () => {
-      const before = refusals;
-      refusals = lines(service, refused).length;
-      if (refusals > before) service.hangUp();
-      return (await reason()) === 'app_forbidden';
-    });
+  it('loads 2,000 routes', async () => {
+    const own = config().routes as unknown[];
+    const many = Array.from({ length: 2000 - own.length }, (_, i) => ({ path: `/api/generated/route-${i}/*` }));
+    await start(config());
+    await service.configure(config({ routes: [...own, ...many], apps: ['other'] }));
+    service.hangUp();
+    await until(async () => (await reason()) === 'app_forbidden');
   });
 
   it('keeps the old configuration while the file is too large', async () => {
     await start(config());
-    await service.configure(`[${','.repeat(1_000_000)}`);
+    await service.configure('#'.repeat(256 * 1024 + 1));
     service.hangUp();
     const reasons = new Set<string | undefined>();
     await until(async () => {
@@ -148,9 +142,7 @@ describe('reload of the built product', () => {
       return lines(service, refused).length === 1;
     });
     expect([...reasons]).to.deep.equal(['allowed']);
-    expect(String(lines(service, refused)[0]?.problems)).to.match(
-      /must not take (?:more than 128 MB of memory|longer than 10 s)/,
-    );
+    expect(String(lines(service, refused)[0]?.problems)).to.contain('the file is larger than 262144 bytes');
   });
 });
 

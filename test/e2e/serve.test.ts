@@ -17,7 +17,7 @@ describe('serve', () => {
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');
   });
 
-  // The validation thread of a reload reports only the first 20.
+  // A reload logs only the first 20.
   it('prints all problems of an invalid configuration', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 25 }, (_, number) => [`unknown${number}`, 1]));
     const file = writeFixture('many.json', { ...smallestConfig(), ...unknown });
@@ -44,14 +44,6 @@ describe('serve', () => {
     expect(stderr).to.match(
       /^account-authz: unknown command "\\u\{9b\}31m\\u\{202e\}\\"x{50,100}…": account-authz --help lists the commands\n$/,
     );
-  });
-
-  it('loads a preloaded module such as an SDK once, not in the validation thread', async () => {
-    const preload = writeFixture('preload.cjs', "process._rawDebug('preloaded');");
-    const file = writeFixture('refused.json', { ...smallestConfig(), unknown: 1 });
-    const { code, stderr } = await runProduct(['serve', '--config', file], { nodeOptions: ['--require', preload] });
-    expect(code).to.equal(1);
-    expect(stderr.match(/^preloaded$/gm)).to.have.lengthOf(1);
   });
 });
 

@@ -48,22 +48,4 @@ describe('dist/', () => {
     // A word of zod's Turkish messages; esbuild keeps names of functions and strings.
     expect(texts.filter(each => each.includes('Geçersiz') || each.includes('Ge\\xE7ersiz'))).to.deep.equal([]);
   });
-
-  describe('main thread of serve', () => {
-    const text = (file: string): string => readFileSync(join(project, 'dist', file), 'utf8');
-    const importsOf = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
-      if (seen.has(file)) return seen;
-      seen.add(file);
-      for (const [, imported = ''] of text(file).matchAll(/(?:from|^import|;import)"\.\/([\w.-]+\.js)"/gm))
-        importsOf(imported, seen);
-      return seen;
-    };
-    for (const [name, marker, entry] of [['zod', '$ZodError', 'config-thread-entry.js']] as const) {
-      it(`does not load ${name}, which ${entry} loads in a worker thread`, () => {
-        const [serve = ''] = readdirSync(join(project, 'dist')).filter(file => file.startsWith('serve-'));
-        expect([...importsOf(serve)].filter(file => text(file).includes(marker))).to.deep.equal([]);
-        expect([...importsOf(entry)].filter(file => text(file).includes(marker))).to.have.length.above(0);
-      });
-    }
-  });
 });
