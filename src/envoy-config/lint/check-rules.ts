@@ -1,5 +1,6 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
 import { authzCall, filterNames, seconds } from '../authz-filter.ts';
+import { mutablePattern } from '../headers.ts';
 import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
@@ -87,10 +88,10 @@ export const checkRules = {
     find: ({ settings }) => ifTrue(settings.field('shadow_mode')),
   },
   'clear-route-cache': {
-    what: '`clear_route_cache` is true',
+    what: '`clear_route_cache` is true, other than where the routes tell requests apart by identity headers',
     why: 'after the check, a request can move to a route other than the checked one',
     fix: 'write `clear_route_cache: false`',
-    find: ({ settings }) => ifTrue(settings.field('clear_route_cache')),
+    find: check => (isRoutedByIdentity(check) ? [] : ifTrue(check.settings.field('clear_route_cache'))),
   },
   'transport-api-version': {
     what: '`transport_api_version` is V2',
@@ -152,6 +153,37 @@ function isLeftToPolicy(check: AuthzFilter): boolean {
   const policy = earlier.find(({ type, name }) => type === filterTypes.rbac && name === condition);
   const isPolicy = policy?.config.field('shadow_rules').isPresent === true;
   return isPolicy && manager.protectedTargets.length > 0 && isGuarded(check);
+}
+
+const fixedConditions: ReadonlySet<string> = new Set(
+  'prefix path path_separated_prefix safe_regex case_sensitive query_parameters headers'.split(' '),
+);
+
+/**
+ * Whether the check can move a request only to a route that asks for the identity it has set. What it changes are headers: a route may
+ * ask for a value of an identity header, and for nothing else that an answer changes, `authorization` for example.
+ */
+function isRoutedByIdentity({ manager, policy }: AuthzFilter): boolean {
+  const changed = new RegExp(mutablePattern(policy.headers));
+  const isSafe = (condition: ProtoValue): boolean => {
+    const name = condition.field('name').text()?.toLowerCase() ?? '';
+    if (!changed.test(name)) return true;
+    const isInverted = ['invert_match', 'treat_missing_header_as_empty'].some(
+      each => condition.field(each).flag() === true,
+    );
+    return name.startsWith(policy.identityPrefix) && condition.field('string_match').isPresent && !isInverted;
+  };
+  const matches = manager.hosts.flatMap(({ value }) => value.items('routes')).map(route => route.field('match'));
+  return (
+    manager.dynamic.length === 0 &&
+    !manager.hosts.some(({ value }) => value.field('matcher').isPresent) &&
+    matches.every(
+      match => match.names().every(name => fixedConditions.has(name)) && match.items('headers').every(isSafe),
+    ) &&
+    matches.some(match =>
+      match.items('headers').some(each => changed.test(each.field('name').text()?.toLowerCase() ?? '')),
+    )
+  );
 }
 
 /** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */

@@ -11,6 +11,7 @@ import {
   remove,
   secondListener,
   set,
+  shardRoute,
 } from './planting.ts';
 
 export const bypasses: Mistakes = {
@@ -71,6 +72,10 @@ export const bypasses: Mistakes = {
   },
   'unchecked-route': {
     'a disabled protected route': p => set(p.routes[0], disabled),
+    'a disabled route for one account': p => {
+      shardRoute(p);
+      set(p.routes[0], disabled);
+    },
     'a disabled virtual host': p => set(p.host, disabled),
     'a disabled route configuration': p => set(p.manager.route_config, disabled),
     'a disabled weighted cluster': p =>

@@ -1,5 +1,5 @@
 // Planted mistakes: the check and what it is shown.
-import { checkSettings, type Mistakes, remove, removePattern, set } from './planting.ts';
+import { checkSettings, type Mistakes, remove, removePattern, set, shardRoute } from './planting.ts';
 
 export const checks: Mistakes = {
   'failure-mode-allow': {
@@ -45,6 +45,19 @@ export const checks: Mistakes = {
   },
   'clear-route-cache': {
     'a cleared route cache': p => set(p.check, { clear_route_cache: true }),
+    'a route for requests without the token, which an allow removes': p =>
+      shardRoute(p, { name: 'authorization', present_match: false }),
+    'a route for every account but one': p =>
+      shardRoute(p, { name: 'x-auth-acc', string_match: { exact: 'acme' }, invert_match: true }),
+    'a route for what may be missing': p =>
+      shardRoute(p, { name: 'x-auth-acc', string_match: { prefix: '' }, treat_missing_header_as_empty: true }),
+    'a route by a look-alike': p => shardRoute(p, { name: 'x-auth_acc', string_match: { exact: 'acme' } }),
+    'a route by the metadata of the check': p => {
+      shardRoute(p);
+      set(p.routes[0].match, {
+        dynamic_metadata: [{ filter: 'envoy.filters.http.ext_authz', path: [{ key: 'acc' }] }],
+      });
+    },
   },
   'transport-api-version': {
     'protocol version 2': p => set(p.check, { transport_api_version: 'V2' }),

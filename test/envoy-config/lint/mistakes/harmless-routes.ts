@@ -14,6 +14,7 @@ import {
   remove,
   secondListener,
   set,
+  shardRoute,
 } from './planting.ts';
 
 export const harmlessRoutes: HarmlessEdits = {
@@ -44,6 +45,10 @@ export const harmlessRoutes: HarmlessEdits = {
       list.push({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
     const rules = p.check.decoder_header_mutation_rules;
     set(rules.allow_expression, { regex: `${rules.allow_expression.regex}|${regex}` });
+  },
+  'routes by the verified account': p => {
+    shardRoute(p);
+    shardRoute(p, { name: ':method', string_match: { exact: 'GET' } });
   },
   'headers sent as a map': p => remove(p.check, 'encode_raw_headers'),
   'all headers sent to account-authz': p => remove(p.check, 'allowed_headers'),
