@@ -6,46 +6,10 @@ import { words } from './random.ts';
 import { drop, escaped, type Member, row, set, type TokenContext, type TokenRow } from './token-draft.ts';
 
 const oddValues: readonly unknown[] = [
-  null,
-  true,
-  false,
-  0,
-  1,
-  -1,
-  1.5,
-  1e21,
-  '',
-  ' ',
-  [],
-  {},
-  [''],
-  [['acct1']],
-  { a: 1 },
-  'acct1 ',
-  ' acct1',
-  'acct1\u0000',
-  'acct1\n',
-  'acct1\u007f',
-  'ａcct1',
-  'аcct1',
-  'acct1\u200b',
-  '\ud800',
-  'ü',
-  '\u212a',
-  'a,b',
-  'a;b',
-  'a"b',
-  'a b',
-  '.',
-  '..',
-  'a/b',
-  '*',
-  '%2e',
+  ...words('acct1 | acct1|acct1\u0000|acct1\n|acct1\u007f|ａcct1|аcct1|acct1\u200b|\ud800|ü|\u212a|a b| |', '|'),
+  ...words('a,b a;b a"b . .. a/b * %2e __proto__ acct1# acct1@x acct1:x'),
+  ...JSON.parse('[null, true, false, 0, 1, -1, 1.5, 1e21, [], {}, [""], [["acct1"]], {"a": 1}]'),
   'x'.repeat(129),
-  '__proto__',
-  'acct1#',
-  'acct1@x',
-  'acct1:x',
 ];
 
 export const claims: readonly TokenRow[] = [
@@ -79,10 +43,7 @@ export const claims: readonly TokenRow[] = [
     const others = [
       ...claimedNames(setup.settings.roles),
       ...Object.keys(setup.settings.roles),
-      'viewer',
-      'Owner',
-      'owner,admin',
-      'toString',
+      ...words('viewer Owner owner,admin toString'),
     ];
     setClaim(draft.payload, placeOfSource(issuer.claims.role, acc), JSON.stringify(random.pick(others)));
   }),
@@ -129,14 +90,7 @@ export const claims: readonly TokenRow[] = [
   row(5, 'another scope', (draft, { random, issuer, setup, acc }) => {
     const named = Object.keys(setup.settings.scopes ?? { billing: {} });
     const value = random.pick<unknown>([
-      '',
-      ' ',
-      'openid',
-      named.join(' '),
-      named.join('  '),
-      ` ${named[0]}`,
-      named[0],
-      named.join(','),
+      ...words(`| |openid|${named.join(' ')}|${named.join('  ')}| ${named[0]}|${named[0]}|${named.join(',')}`, '|'),
       [],
       named,
       [...named, 1],
@@ -162,15 +116,10 @@ export const claims: readonly TokenRow[] = [
     const others = setup.settings.issuers.map(each => each.issuer.replace('{acc}', random.pick(accounts)));
     const iss = issuer.issuer.replace('{acc}', acc);
     const near = [
-      `${iss}/`,
-      iss.toUpperCase(),
-      ` ${iss}`,
-      `${iss}\u0000`,
+      ...words(`${iss}/|${iss.toUpperCase()}| ${iss}|${iss}\u0000|${issuer.issuer}`, '|'),
       [iss],
       { iss },
       null,
-      1,
-      issuer.issuer,
       ...['', 'a b', 'a/b', '../acct1', 'a%62', `${acc}/../acct2`, 'ü', `${acc}.`, `.${acc}`, acc.toUpperCase()].map(
         name => issuer.issuer.replace('{acc}', name),
       ),
@@ -180,18 +129,13 @@ export const claims: readonly TokenRow[] = [
   row(6, 'another audience', (draft, { random, issuer }) => {
     const [own = ''] = issuer.audiences;
     const near = [
-      `${own}2`,
-      own.slice(0, -1),
-      own.toUpperCase(),
-      `${own} `,
+      ...words(`${own}2|${own.slice(0, -1)}|${own.toUpperCase()}|${own} |`, '|'),
       [],
       [[own]],
       [own, 1],
       { [own]: 1 },
       null,
-      1,
       ['api2'],
-      '',
       ['__proto__'],
       [own, own],
     ];

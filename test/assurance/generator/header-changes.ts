@@ -9,14 +9,7 @@ export const headers: readonly RequestRow[] = [
     drop(draft, name);
     const values = [
       ...words(`acct2 ${token.acc}0 ${token.acc}, ${token.acc},acct2 ${token.acc};x "${token.acc}"`),
-      token.acc,
-      '',
-      ' ',
-      '\t ',
-      ` ${token.acc}`,
-      `${token.acc} `,
-      token.acc.toUpperCase(),
-      '\u00e9',
+      ...words(`${token.acc}|| |\t | ${token.acc}|${token.acc} |${token.acc.toUpperCase()}|\u00e9`, '|'),
     ];
     draft.lines.push([random.pick([name, name, name.toUpperCase()]), random.pick(values)]);
   }),

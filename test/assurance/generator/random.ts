@@ -11,9 +11,9 @@ export interface Random {
   some<Item>(items: readonly Item[], least?: number): Item[];
 }
 
-/** The words of a text, for lists of names and values without white space. */
-export function words(text: string): readonly string[] {
-  return text.split(' ');
+/** The words of a text, for lists of names and values. */
+export function words(text: string, separator = ' '): readonly string[] {
+  return text.split(separator);
 }
 
 export function createRandom(...seeds: readonly number[]): Random {

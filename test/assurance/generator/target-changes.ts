@@ -4,41 +4,16 @@ import { words } from './random.ts';
 import { type RequestContext, type RequestDraft, type RequestRow, row } from './request-draft.ts';
 
 const odd = [
-  ...words('%2e %2F %3f %3F %252e %00 % %zz ; ;x=1 # #x * {account} + ! ( ) & = ,'),
-  '\\',
-  ' ',
-  '\t',
-  '\0',
-  '\n',
-  '\r\n',
-  '$',
-  "'",
-  '\u0430',
-  '\uff0f',
-  '\u2024',
-  '\u00e9',
-  '\u212a',
-  '\ufeff',
-  '"',
-  '<',
-  '|',
-  '^',
-  '`',
-  '[',
-  '\u007f',
+  ...words('%2e %2F %3f %3F %252e %00 % %zz ; ;x=1 # #x * {account} + ! ( ) & = , " < | ^ ` [ $ \' \\'),
+  ...words(' |\t|\0|\n|\r\n|\u0430|\uff0f|\u2024|\u00e9|\u212a|\ufeff|\u007f', '|'),
 ] as const;
 
 export const paths: readonly RequestRow[] = [
   row(34, 'another account in the path', (draft, { random, token }) => {
     const near = [
       ...accounts,
-      `${token.acc}0`,
-      token.acc.slice(1),
+      ...words(`${token.acc}0 ${token.acc}. ${token.acc}~ :${token.acc} @${token.acc} ${token.acc.slice(1)}`),
       token.acc.toUpperCase(),
-      `${token.acc}.`,
-      `${token.acc}~`,
-      `:${token.acc}`,
-      `@${token.acc}`,
     ];
     const other = random.pick(near);
     const places = indexesOf(draft.path, token.acc);
@@ -140,9 +115,7 @@ export const queries: readonly RequestRow[] = [
       random.pick([
         ...words('& a a=1 a=1&a=2 q=%zz % =x accounts=acct2 aid=acct2 x=account_id a=b?c xaccount_id=1'),
         ...words('account_id2=acct2 ? /../.. access_token=x ACCOUNT=1'),
-        '',
-        '\u00e9=\u00e9',
-        '\u0000',
+        ...words('|\u00e9=\u00e9|\u0000', '|'),
       ]),
     ),
   ),
@@ -150,13 +123,7 @@ export const queries: readonly RequestRow[] = [
     const { random, token } = context;
     const values = [
       ...words(`acct2 ${token.acc}0 ${token.acc}%20 %61cct1 ${token.acc}+ ${token.acc};x ${token.acc}=`),
-      ...words(`${token.acc}?`),
-      token.acc,
-      '',
-      ` ${token.acc}`,
-      token.acc.toUpperCase(),
-      '\u00e9',
-      `${token.acc}\0`,
+      ...words(`${token.acc}?|${token.acc}|| ${token.acc}|${token.acc.toUpperCase()}|\u00e9|${token.acc}\0`, '|'),
     ];
     addQuery(draft, `${accountParameter(context)}=${random.pick(values)}`);
   }),
@@ -190,15 +157,9 @@ export const queries: readonly RequestRow[] = [
       encoded(name, at),
       encoded(name, at).replace('%', '%25'),
       ` ${name}`,
-      name.replaceAll('_', '.'),
-      name.replaceAll('_', '%2e'),
-      name.replaceAll('_', '%5F'),
+      ...words('.|%2e|%5F| |+|-|', '|').map(sign => name.replaceAll('_', sign)),
       name.replace('a', '\uff41'),
       `\u200b${name}`,
-      name.replaceAll('_', ' '),
-      name.replaceAll('_', '+'),
-      name.replaceAll('_', '-'),
-      name.replaceAll('_', ''),
     ]);
     addQuery(draft, `${alike}=${random.pick([token.acc, token.acc, 'acct2', ''])}`);
   }),

@@ -1,6 +1,6 @@
 // Explores a state machine of key sets exhaustively: breadth first from a few initial states, each state of the model once.
 import { type KeySetLimits, reduce } from '../../../src/keys/key-set-machine.ts';
-import { afterStep, checkRecovery, type Reduce, withWaiters } from './transitions.ts';
+import { afterStep, checkRecovery, withWaiters } from './transitions.ts';
 import { firstWorld, initialSteps, type Step, stepsOf, type World } from './world.ts';
 
 /**
@@ -31,16 +31,14 @@ export interface Exploration {
 /** Throws an error with the shortest sequence of steps that breaks an invariant. */
 export function explore(options: {
   readonly limits?: KeySetLimits;
-  readonly reduceState?: Reduce;
   readonly maxDepth: number;
   /** Called before each state; ends the exploration within a level, which then does not count. */
   readonly isOver?: () => boolean;
-  readonly onLevel?: (depth: number, states: number, transitions: number) => void;
 }): Exploration {
-  const { limits = smallLimits, reduceState = reduce, maxDepth, isOver = () => false } = options;
+  const { limits = smallLimits, maxDepth, isOver = () => false } = options;
   const go = (world: World, step: Step, before: Path | undefined): Node => {
     const path = { step, before };
-    return { world: guarded(() => withWaiters(afterStep(world, step, reduceState)), path), path };
+    return { world: guarded(() => withWaiters(afterStep(world, step, reduce)), path), path };
   };
   let level = Object.values(initialSteps).map(steps =>
     steps.reduce<Node>(({ world, path }, step) => go(world, step, path), {
@@ -61,13 +59,12 @@ export function explore(options: {
         const signature = signatureOf(node.world);
         if (seen.has(signature)) continue;
         seen.add(signature);
-        guarded(() => checkRecovery(node.world, reduceState), node.path);
+        guarded(() => checkRecovery(node.world, reduce), node.path);
         next.push(node);
       }
     }
     level = next;
     levels.push(next.length);
-    options.onLevel?.(levels.length - 1, seen.size, transitions);
   }
   return { states: seen.size, transitions, levels, isComplete: level.length === 0 };
 }
