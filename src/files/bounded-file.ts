@@ -27,11 +27,11 @@ export async function loadRegularFile(file: string, maxBytes?: number): Promise<
   return (await irregular(file)) ?? loadBoundedFile(file, maxBytes);
 }
 
-/** Reads a regular file of any length up to the bound without having all of it in memory. Waits for each `onSlice`, which must not reject. */
+/** Reads a regular file of any length up to the bound without having all of it in memory. Rejects with what `onSlice` throws. */
 export async function loadInSlices(
   file: string,
   maxBytes: number,
-  onSlice: (slice: Buffer) => Promise<void>,
+  onSlice: (slice: Buffer) => void,
 ): Promise<UnreadableFile | undefined> {
   return (await irregular(file)) ?? readSlices(file, maxBytes, onSlice);
 }
@@ -48,7 +48,7 @@ async function irregular(file: string): Promise<UnreadableFile | undefined> {
 async function readSlices(
   file: string,
   maxBytes: number,
-  onSlice: (slice: Buffer) => void | Promise<void>,
+  onSlice: (slice: Buffer) => void,
 ): Promise<UnreadableFile | undefined> {
   try {
     const handle = await open(file, 'r');
@@ -59,7 +59,7 @@ async function readSlices(
         if (bytesRead === 0) return undefined;
         length += bytesRead;
         if (length > maxBytes) return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
-        await onSlice(buffer.subarray(0, bytesRead));
+        onSlice(buffer.subarray(0, bytesRead));
       }
     } finally {
       await handle.close();

@@ -77,7 +77,7 @@ export function createFileWatch({
       onMountedAlone(file);
     }
     const hash = createHash('sha256');
-    const unreadable = await loadInSlices(file, maxBytes, async slice => void hash.update(slice));
+    const unreadable = await loadInSlices(file, maxBytes, slice => hash.update(slice));
     return unreadable?.problem ?? hash.digest('base64');
   }
 

@@ -73,7 +73,9 @@ describe('a file', () => {
 
   it('passes a fault of its reader on', async () => {
     const fault = new Error('a fault');
-    const read = loadInSlices(join(folder, 'ten'), 10, () => Promise.reject(fault));
+    const read = loadInSlices(join(folder, 'ten'), 10, () => {
+      throw fault;
+    });
     expect(await read.catch(error => error)).to.equal(fault);
   });
 
@@ -83,7 +85,7 @@ describe('a file', () => {
       const path = name === '.' ? folder : name;
       const problem = { kind: 'problem', reason: 'not regular', problem: 'the file is not a regular file' };
       expect(await loadRegularFile(path, 10)).to.deep.equal(problem);
-      expect(await loadInSlices(path, 10, async () => undefined)).to.deep.equal(problem);
+      expect(await loadInSlices(path, 10, () => undefined)).to.deep.equal(problem);
     });
   }
 });
