@@ -1,11 +1,9 @@
 // Rows of docs/failure-modes.md without a test elsewhere.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { checkRequest } from '../../lab/check-request.ts';
 import { runProduct } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
 import { startEnvoy } from '../../lab/envoy.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
@@ -15,22 +13,16 @@ import { bearer, startLab } from './lab.ts';
 
 describe('failure modes', () => {
   it('an invalid configuration at start exits with 1 and all problems, and nothing listens', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
-    const file = join(directory, 'config.yaml');
-    await writeFile(file, 'listen: nowhere\nissuers: []\n');
+    const file = writeFixture('broken.yaml', 'listen: nowhere\nissuers: []\n');
     const { code, stdout, stderr } = await runProduct(['serve', '--config', file]);
-    await rm(directory, { recursive: true });
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
     for (const place of ['listen', 'issuers', 'routes', 'roles']) expect(stderr).to.contain(`${place}: `);
   });
 
   it('a caller that verifies certificates refuses an expired one of the service', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const authority = testCertificate({ name: 'ca', isAuthority: true });
     const expired = testCertificate({ authority, dnsNames: ['localhost'], validFromHours: -48 });
-    const [certFile, keyFile] = [join(directory, 'tls.crt'), join(directory, 'tls.key')];
-    await writeFile(certFile, expired.cert);
-    await writeFile(keyFile, expired.key);
+    const [certFile, keyFile] = [writeFixture('tls.crt', expired.cert), writeFixture('tls.key', expired.key)];
     const lab = await startServiceLab({ config: { tls: { certFile, keyFile } } });
     const caller = connect(`localhost:${lab.service.ports.listen}`, credentials.createSsl(Buffer.from(authority.cert)));
     try {
@@ -40,7 +32,6 @@ describe('failure modes', () => {
     } finally {
       caller.close();
       await lab.stop();
-      await rm(directory, { recursive: true });
     }
   });
 

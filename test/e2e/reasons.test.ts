@@ -3,17 +3,16 @@
 import { expect } from 'chai';
 import { runProduct } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
-import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
-import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
+import { type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { secrets } from '../../lab/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { audience } from '../../lab/token.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { explanationOf } from '../offline/explain/explain-lab.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
 
 // Unique values: each output may show them only as documented, and the secret scan finds them elsewhere.
@@ -43,8 +42,6 @@ const nodeOptions = [`--import=data:text/javascript,${encodeURIComponent(faultyR
 
 interface Row {
   readonly reason: Reason | 'allowed';
-  readonly decision: string;
-  readonly exitCode: number;
   readonly method?: string;
   readonly target?: string;
   /** The token is in the cookie. */
@@ -61,74 +58,42 @@ const bearerOf = (claims: Readonly<Record<string, unknown>> = {}): Promise<strin
   bearer({ ...identity, scope: 'api', ...claims });
 
 const rows: readonly Row[] = [
-  { reason: 'allowed', decision: 'allow', exitCode: 0, authorization: () => bearerOf() },
-  { reason: 'request_invalid', decision: 'deny', exitCode: 3, target: `${path};v=1`, authorization: () => bearerOf() },
-  {
-    reason: 'route_unknown',
-    decision: 'deny',
-    exitCode: 3,
-    target: '/api/subscriptions',
-    authorization: () => bearerOf(),
-  },
-  { reason: 'token_missing', decision: 'deny', exitCode: 3, authorization: () => '' },
-  {
-    reason: 'token_invalid',
-    decision: 'deny',
-    exitCode: 3,
-    authorization: async () => `${await bearerOf(unverified)}A`,
-  },
-  { reason: 'token_expired', decision: 'deny', exitCode: 3, authorization: () => bearerOf(expired()) },
-  { reason: 'token_revoked', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ jti: 'revoked' }) },
-  {
-    reason: 'origin_forbidden',
-    decision: 'deny',
-    exitCode: 3,
-    method: 'POST',
-    isCookie: true,
-    authorization: () => bearerOf(),
-  },
-  { reason: 'app_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ app: 'cli' }) },
-  {
-    reason: 'role_forbidden',
-    decision: 'deny',
-    exitCode: 3,
-    method: 'DELETE',
-    authorization: () => bearerOf({ role: 'member' }),
-  },
-  { reason: 'account_mismatch', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ acc: 'acct2' }) },
+  { reason: 'allowed', authorization: () => bearerOf() },
+  { reason: 'request_invalid', target: `${path};v=1`, authorization: () => bearerOf() },
+  { reason: 'route_unknown', target: '/api/subscriptions', authorization: () => bearerOf() },
+  { reason: 'token_missing', authorization: () => '' },
+  { reason: 'token_invalid', authorization: async () => `${await bearerOf(unverified)}A` },
+  { reason: 'token_expired', authorization: () => bearerOf(expired()) },
+  { reason: 'token_revoked', authorization: () => bearerOf({ jti: 'revoked' }) },
+  { reason: 'origin_forbidden', method: 'POST', isCookie: true, authorization: () => bearerOf() },
+  { reason: 'app_forbidden', authorization: () => bearerOf({ app: 'cli' }) },
+  { reason: 'role_forbidden', method: 'DELETE', authorization: () => bearerOf({ role: 'member' }) },
+  { reason: 'account_mismatch', authorization: () => bearerOf({ acc: 'acct2' }) },
   {
     reason: 'account_required',
-    decision: 'deny',
-    exitCode: 3,
     target: '/api/subscriptions/items',
     authorization: () => bearerOf({ acc: [identity.acc, 'acct2'] }),
   },
-  { reason: 'scope_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ scope: 'other' }) },
-  {
-    reason: 'keys_unavailable',
-    decision: 'unavailable',
-    exitCode: 4,
-    authorization: () => bearerOf({ ...unverified, iss: silentIssuer }),
-  },
-  {
-    reason: 'internal',
-    decision: 'unavailable',
-    exitCode: 4,
-    authorization: () => `Bearer ${[faultySegment, faultySegment, faultySegment].join('.')}`,
-  },
+  { reason: 'scope_forbidden', authorization: () => bearerOf({ scope: 'other' }) },
+  { reason: 'keys_unavailable', authorization: () => bearerOf({ ...unverified, iss: silentIssuer }) },
+  { reason: 'internal', authorization: () => `Bearer ${Array(3).fill(faultySegment).join('.')}` },
 ];
 
+function decisionOf(reason: string): { readonly decision: string; readonly exitCode: number } {
+  if (reason === 'allowed') return { decision: 'allow', exitCode: 0 };
+  const isOpen = reason === 'keys_unavailable' || reason === 'internal';
+  return isOpen ? { decision: 'unavailable', exitCode: 4 } : { decision: 'deny', exitCode: 3 };
+}
+
 describe('reasons', () => {
-  let authentication: TestIssuer;
-  let upstream: RecordingUpstream;
+  const authentication = useRunning(startIssuer);
+  const upstream = useRunning(startRecordingUpstream);
   let service: ServiceProcess;
   let envoy: RunningEnvoy;
   let configFile: string;
   let cookieConfigFile: string;
 
   before(async () => {
-    authentication = await startIssuer();
-    upstream = await startRecordingUpstream();
     const [unusedPort] = await freePorts(1);
     const base = configuration(authentication.jwksUrl);
     const deaf = { issuer: silentIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${unusedPort}/jwks.json` };
@@ -146,21 +111,12 @@ describe('reasons', () => {
     cookieConfigFile = writeFixture('reasons-cookie.json', { ...config, token: inCookie });
     const token = { ...inCookie, from: ['authorization', ...inCookie.from] };
     service = await startServiceProcess({ ...config, token }, { nodeOptions });
-    const shown = writeFixture('reasons-shown.json', {
-      ...config,
-      token,
-      routes: [{ path: '/api/subscriptions/*' }],
-      listen: service.address,
-    });
-    envoy = await startEnvoy({
-      bootstrap: await renderedEnvoyOf(shown, []),
-      upstream: upstream.port,
-      authz: service.address,
-    });
+    const shown = { ...config, token, routes: [{ path: '/api/subscriptions/*' }], listen: service.address };
+    envoy = await startRenderedEnvoy(shown, { upstream: upstream.port });
   });
-  after(() => Promise.all([envoy.stop(), service.kill(), upstream.stop(), authentication.stop()]));
+  after(() => Promise.all([envoy.stop(), service.kill()]));
 
-  const counted = async ({ decision, reason }: Row): Promise<number> => {
+  const counted = async (decision: string, reason: string): Promise<number> => {
     const page = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
     const line = new RegExp(`^account_authz_checks_total\\{decision="${decision}",reason="${reason}"\\} (\\d+)$`, 'm');
     return Number(line.exec(page)?.[1] ?? 0);
@@ -171,31 +127,24 @@ describe('reasons', () => {
   });
 
   for (const row of rows) {
-    const { reason, decision, exitCode, method = 'GET', isCookie = false } = row;
+    const { reason, method = 'GET', isCookie = false } = row;
+    const { decision, exitCode } = decisionOf(reason);
     const target = `${row.target ?? path}?${query}`;
     it(`${reason} is the same in the answer, the logs, the metrics and explain`, async () => {
-      const before = await counted(row);
+      const before = await counted(decision, reason);
       const authorization = await row.authorization();
       const sent = isCookie ? authorization.replace('Bearer ', 'Cookie: token=') : `Authorization: ${authorization}`;
       const answer = await exchange(envoy.port, requestBytes(method, target, [sent, cookie]));
       const [requestId = ''] = headerValues(answer, 'x-request-id');
       const [line, accessLine] = await Promise.all([service.logLine(requestId), envoy.accessLogLine(requestId)]);
-      const asked = [
-        '--config',
-        isCookie ? cookieConfigFile : configFile,
-        '--method',
-        method,
-        '--path',
-        target,
-        '--header',
-        cookie,
-      ];
-      const explained = await runProduct(['explain', '--json', ...asked], { input: authorization, nodeOptions });
+      const file = isCookie ? cookieConfigFile : configFile;
+      const asked = ['explain', '--json', '--config', file, '--method', method, '--path', target, '--header', cookie];
+      const explained = await runProduct(asked, { input: authorization, nodeOptions });
 
       expect(reasonOf(answer) ?? 'allowed').to.equal(reason);
       expect(line).to.include({ decision, reason, msg: 'check' });
       expect(accessLine).to.include({ decision, reason, status: answer.status });
-      expect(await counted(row)).to.equal(before + 1);
+      expect(await counted(decision, reason)).to.equal(before + 1);
       expect(explained.code).to.equal(exitCode);
       expect(explanationOf(explained)).to.include({ decision, reason, status: answer.status });
     });

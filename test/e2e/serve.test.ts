@@ -3,10 +3,9 @@ import { expect } from 'chai';
 import { runCommand, runProduct } from '../../lab/command.ts';
 import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
-import { signingKey } from '../../lab/signing-key.ts';
-import { startTestIssuer } from '../../lab/test-issuer.ts';
 import { nghttp2Warning } from '../../src/service/nghttp2.ts';
-import { configuration } from './lab.ts';
+import { useRunning } from '../support/use-running.ts';
+import { configuration, startIssuer } from './lab.ts';
 
 describe('serve', () => {
   it('L-024 exits 1 with one line per problem for an invalid configuration', async () => {
@@ -49,9 +48,9 @@ describe('serve', () => {
 
 describe('serve on this Node', () => {
   const warning = nghttp2Warning();
+  const issuer = useRunning(startIssuer);
 
   it(`logs ${warning === undefined ? 'nothing about its nghttp2' : 'its old nghttp2 once'}`, async () => {
-    const issuer = await startTestIssuer({ keys: [(await signingKey('a')).publicJwk] });
     const service = await startServiceProcess(configuration(issuer.jwksUrl));
     try {
       const lines = service.log().filter(({ msg }) => msg === 'old nghttp2');
@@ -60,7 +59,6 @@ describe('serve on this Node', () => {
       );
     } finally {
       await service.kill();
-      await issuer.stop();
     }
   });
 });
