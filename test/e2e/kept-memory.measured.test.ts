@@ -6,9 +6,9 @@ import { expect } from 'chai';
 import { checkRequest } from '../../lab/check-request.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 const checks = 4000;
@@ -18,14 +18,13 @@ const maxMegabytes = (checks * 256) / 1_048_576;
 
 describe('memory that is kept', function () {
   this.timeout(300_000);
-  let issuer: TestIssuer;
+  const issuer = useRunning(startIssuer);
   let service: ServiceProcess;
   let client: GrpcClient;
   let keptMegabytes: () => Promise<number>;
   let folder: string;
 
   before(async () => {
-    issuer = await startIssuer();
     folder = await mkdtemp(join(tmpdir(), 'account-authz-memory-'));
     await writeFile(join(folder, 'revoked.jsonl'), '');
     const config = { ...configuration(issuer.jwksUrl), revocation: { file: join(folder, 'revoked.jsonl') } };
@@ -36,7 +35,6 @@ describe('memory that is kept', function () {
   after(async () => {
     client.close();
     await service.kill();
-    await issuer.stop();
     await rm(folder, { recursive: true });
   });
 

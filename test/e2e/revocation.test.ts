@@ -1,4 +1,4 @@
-// The built product with a revocation list: at start, after a swap by Kubernetes, on SIGHUP, and with a long list under load.
+// The built product with a revocation list: at start, mounted alone, on SIGHUP, and with a long list under load.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,24 +9,19 @@ import { checkRequest } from '../../lab/check-request.ts';
 import { runProduct } from '../../lab/command.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { revocationList } from '../support/revocation-list.ts';
-import { mountSecret } from '../support/secret-mount.ts';
+import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
 describe('revocation list of the built product', () => {
-  let issuer: TestIssuer;
+  const issuer = useRunning(startIssuer);
   let folder: string;
   let service: ServiceProcess | undefined;
   let client: GrpcClient | undefined;
 
-  before(async () => {
-    issuer = await startIssuer();
-  });
-  after(() => issuer.stop());
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-revoked-'));
   });
@@ -47,29 +42,6 @@ describe('revocation list of the built product', () => {
     return response?.dynamic_metadata?.fields.reason?.stringValue;
   }
   const lines = (message: string): readonly LogLine[] => service?.log().filter(({ msg }) => msg === message) ?? [];
-
-  it('blocks a known token after a swap by Kubernetes', async () => {
-    const mount = await mountSecret({ 'revoked.jsonl': '{"jti":"nobody"}\n' });
-    try {
-      await start(mount.path('revoked.jsonl'));
-      const authorization = await bearer({ jti: 'stolen' });
-      expect(await reasonOf(authorization)).to.equal('allowed');
-      await mount.update({ 'revoked.jsonl': '{"jti":"nobody"}\n{"jti":"stolen"}\n' });
-      await until(async () => (await reasonOf(authorization)) === 'token_revoked');
-    } finally {
-      await mount.remove();
-    }
-  });
-
-  it('is read again on SIGHUP', async () => {
-    const file = join(folder, 'revoked.jsonl');
-    await writeFile(file, '');
-    const running = await start(file);
-    await writeFile(file, '{"jti":"stolen"}\n');
-    running.hangUp();
-    await until(() => lines('revocation list reloaded').length === 1);
-    expect(lines('configuration reloaded')).to.deep.equal([]);
-  });
 
   it('is not reloaded, and says so, where it was mounted alone and its source was replaced', async function () {
     const file = join(folder, 'revoked.jsonl');

@@ -3,26 +3,15 @@ import { createHash } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { envoyVersions, startRenderedEnvoy } from '../../lab/envoy.ts';
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { exchange, headerValues, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { startBrowser } from '../support/browser.ts';
 import { useRunning } from '../support/use-running.ts';
-import {
-  bearer,
-  configuration,
-  identity,
-  installEnvoys,
-  type Lab,
-  onlyRequestOf,
-  ownedFields,
-  reasonOf,
-  startLab,
-  useLab,
-} from './lab.ts';
+import { bearer, configuration, identity, onlyRequestOf, ownedFields, reasonOf, startLab, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const ownOrigin = 'https://app.example.com';
@@ -131,49 +120,40 @@ describe('places of the token', () => {
   });
 });
 
-const started = (server: Server): Promise<number> =>
-  new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
-
 describe('a token in a cookie, in Chromium', () => {
   const reached: string[] = [];
-  let lab: Lab;
-  let envoy: RunningEnvoy;
-  let browser: Browser;
+  const serve = (server: Server) => async () => {
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return { port, origin: `http://127.0.0.1:${port}`, stop: () => server.close().closeAllConnections() };
+  };
+  const answer = (_: unknown, response: ServerResponse): unknown => response.end('<!doctype html><title>page</title>');
+  // Another port is another origin of the same site, so that the browser sends the cookie for both.
+  const [ownPage, otherPage] = [createServer(answer), createServer(answer)].map(server => useRunning(serve(server)));
+  const service = useRunning(serve(startService()));
+  const config = () => ({ token: { from: [{ cookie: 'token' }], origins: [ownPage?.origin] } });
+  const lab = useRunning(() => startLab(config()));
+  const envoy = useRunning(() => {
+    const written = { ...configuration(lab.jwksUrl), ...config(), listen: lab.service.address };
+    const options = ['--cors-origin', String(ownPage?.origin), '--upgrade', 'websocket'];
+    return startRenderedEnvoy(written, { upstream: service.port }, options);
+  });
   let context: BrowserContext;
-  const servers: Server[] = [];
   let own: Page;
   let other: Page;
 
   before(async () => {
-    await installEnvoys();
-    const answer = (_: unknown, response: ServerResponse): unknown =>
-      response.end('<!doctype html><title>page</title>');
-    servers.push(createServer(answer), createServer(answer), startService());
-    // Another port is another origin of the same site, so that the browser sends the cookie for both.
-    const [ownPort, otherPort, servicePort] = await Promise.all(servers.map(started));
-    const origin = `http://127.0.0.1:${ownPort}`;
-    const config = { token: { from: [{ cookie: 'token' }], origins: [origin] } };
-    lab = await startLab(config);
-    const file = writeFixture('cookie.yaml', { ...configuration(lab.jwksUrl), ...config, listen: lab.service.address });
-    const bootstrap = await renderedEnvoyOf(file, ['--cors-origin', origin, '--upgrade', 'websocket']);
-    envoy = await startEnvoy({ bootstrap, upstream: servicePort ?? 0 });
-    browser = await startBrowser();
+    const browser = await startBrowser();
     context = await browser.newContext();
     const value = (await bearer()).slice('Bearer '.length);
-    await context.addCookies([
-      { name: 'token', value, url: `http://127.0.0.1:${envoy.port}`, httpOnly: true, sameSite: 'Lax' },
-    ]);
+    const url = `http://127.0.0.1:${envoy.port}`;
+    await context.addCookies([{ name: 'token', value, url, httpOnly: true, sameSite: 'Lax' }]);
     own = await context.newPage();
-    await own.goto(origin);
+    await own.goto(String(ownPage?.origin));
     other = await context.newPage();
-    await other.goto(`http://127.0.0.1:${otherPort}`);
+    await other.goto(String(otherPage?.origin));
   });
-  after(async () => {
-    await browser?.close();
-    await envoy?.stop();
-    for (const server of servers) server.close().closeAllConnections();
-    await lab?.stop();
-  });
+  after(() => context?.browser()?.close());
   beforeEach(() => reached.splice(0));
 
   function startService(): Server {
