@@ -170,7 +170,7 @@ export function toPage(results: Results): string {
 const width = 1200;
 const labels = 372;
 const gap = 70;
-const top = 92;
+const top = 98;
 const rowHeight = 24;
 const plot = (width - labels - gap - 2 * 24) / 2;
 
@@ -188,6 +188,7 @@ export function toPicture({ calls, contenders, about }: Results): string {
       : [{ name, title, colour, y: top + row * rowHeight, values: [rate.median, cpu.median] } as const];
   });
   const bottom = top + contenders.length * rowHeight;
+  const parts = about.split('; ');
   const title = 'Throughput and CPU time a call';
   const small = 'font-size="11"';
   const panels = ['calls a second on one core', 'CPU µs a call'].flatMap((head, panel) => {
@@ -212,7 +213,9 @@ export function toPicture({ calls, contenders, about }: Results): string {
   });
   return svgDocument(width, bottom + 40, title, [
     text(24, 34, title, 'ink', 'font-size="20" font-weight="600"'),
-    text(24, 56, about, 'faint', 'font-size="11.5"'),
+    ...[parts.slice(0, 2), parts.slice(2)].map((line, row) =>
+      text(24, 52 + 15 * row, line.join('; '), 'faint', 'font-size="11.5"'),
+    ),
     ...bars.map(({ title, colour, y }) =>
       text(labels - 12, y + 15, title, colour === 'product' ? 'ink' : 'faint', `text-anchor="end" font-size="11.5"`),
     ),
