@@ -3,11 +3,17 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
-import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  Client,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+  type OAuthTokens,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+  type VersionNegotiationMode,
+} from '@modelcontextprotocol/client';
 import { jsonOf } from '../../demo/http-client.ts';
 import { followAsBrowser, signIn } from '../../demo/oauth-client.ts';
 
@@ -16,8 +22,8 @@ export interface Exchange {
   readonly method: string;
   readonly url: string;
   readonly status: number;
-  /** The WWW-Authenticate header of the answer. */
-  readonly challenge?: string;
+  /** The headers by which MCP 2026-07-28 names the message: `tools/call list_subscriptions`. */
+  readonly named: string;
 }
 
 export interface McpClient {
@@ -36,24 +42,28 @@ export interface McpClient {
 // Nothing listens there: the simulated browser reads the redirect and does not follow it.
 const redirectUrl = 'http://127.0.0.1/callback';
 
-/** `accessToken`: one that the client already has. */
-export function createMcpClient(url: URL, fetchTrusting: FetchLike, accessToken?: string): McpClient {
+/** `accessToken`: one that the client already has; `mode`: the era of the protocol. */
+export function createMcpClient(
+  url: URL,
+  fetchTrusting: FetchLike,
+  { accessToken, mode = 'legacy' }: { readonly accessToken?: string; readonly mode?: VersionNegotiationMode } = {},
+): McpClient {
   const exchanges: Exchange[] = [];
   const recordingFetch: FetchLike = async (target, init) => {
     const response = await fetchTrusting(target, init);
-    const challenge = response.headers.get('www-authenticate');
+    const headers = new Headers(init?.headers);
     exchanges.push({
       method: init?.method ?? 'GET',
       url: String(target),
       status: response.status,
-      ...(challenge === null ? {} : { challenge }),
+      named: ['mcp-method', 'mcp-name'].flatMap(name => headers.get(name) ?? []).join(' '),
     });
     return response;
   };
   const memory = createMemory(accessToken);
   // A transport connects once.
   const open = () => ({
-    client: new Client({ name: 'agent', version: '1.0.0' }),
+    client: new Client({ name: 'agent', version: '1.0.0' }, { versionNegotiation: { mode } }),
     transport: new StreamableHTTPClientTransport(url, { authProvider: memory.provider, fetch: recordingFetch }),
   });
   let { client, transport } = open();
@@ -76,16 +86,14 @@ export function createMcpClient(url: URL, fetchTrusting: FetchLike, accessToken?
       if (request === undefined) throw new Error('the SDK has not asked for a sign-in');
       const session = String(jsonOf(await signIn(request.origin, user, password)).session_token);
       const { location = '' } = (await followAsBrowser(request, session)).headers;
-      const code = new URL(location, request).searchParams.get('code');
-      if (code === null) throw new Error(`the authentication service gave no code: ${location}`);
-      await transport.finishAuth(code);
+      await transport.finishAuth(new URL(location, request).searchParams);
       ({ client, transport } = open());
       await client.connect(transport);
     },
     async callTool(name) {
       const { content } = await client.callTool({ name });
-      const [first] = Array.isArray(content) ? content : [];
-      return String(first?.text);
+      const [first] = content;
+      return first?.type === 'text' ? first.text : '';
     },
     close: () => client.close(),
   };
@@ -97,6 +105,7 @@ function createMemory(accessToken: string | undefined) {
   let tokens: OAuthTokens | undefined =
     accessToken === undefined ? undefined : { access_token: accessToken, token_type: 'Bearer' };
   let verifier = '';
+  let discovery: OAuthDiscoveryState | undefined;
   let authorizationUrl: URL | undefined;
   const provider: OAuthClientProvider = {
     redirectUrl,
@@ -122,6 +131,10 @@ function createMemory(accessToken: string | undefined) {
       verifier = value;
     },
     codeVerifier: () => verifier,
+    saveDiscoveryState(state) {
+      discovery = state;
+    },
+    discoveryState: () => discovery,
   };
   return { provider, authorizationUrl: () => authorizationUrl };
 }

@@ -3,9 +3,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
-import { startRenderedEnvoy } from '../../lab/envoy.ts';
+import { type EnvoyOptions, startRenderedEnvoy } from '../../lab/envoy.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
 import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
@@ -23,7 +23,8 @@ export interface McpParts {
 
 export const scope = 'mcp:tools';
 
-export async function startMcpParts(): Promise<McpParts> {
+/** `edit`: of Envoy's bootstrap. */
+export async function startMcpParts(edit?: EnvoyOptions['edit']): Promise<McpParts> {
   const [tlsPort = 0] = await freePorts(1);
   const resource = new URL(`https://127.0.0.1:${tlsPort}/mcp`);
   const authentication = await startAuthenticationService({ audience: resource.href, scope, registration: true });
@@ -34,7 +35,7 @@ export async function startMcpParts(): Promise<McpParts> {
     admin: '127.0.0.1:0',
     issuers: [{ issuer, audiences: [audience], discoveryUrl }],
     routes: [{ path: '/mcp' }],
-    roles: { owner: ['*'], auditor: ['GET'] },
+    roles: { owner: ['*'], member: ['POST'], auditor: ['GET'] },
     scopes: { [scope]: ['GET', 'POST', 'DELETE'] },
     protectedResource: { resource: resource.href },
     shutdown: { graceSeconds: 0 },
@@ -42,7 +43,7 @@ export async function startMcpParts(): Promise<McpParts> {
   const authorizer = await startServiceProcess(config);
   const envoy = await startRenderedEnvoy(
     { ...config, listen: authorizer.address },
-    { upstream: mcpServer.port, readsAccessLog: false },
+    { upstream: mcpServer.port, readsAccessLog: false, ...(edit && { edit }) },
   );
   const certificate = testCertificate({ name: '127.0.0.1' });
   const stopTls = await terminateTls(tlsPort, envoy.port, certificate);

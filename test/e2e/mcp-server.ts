@@ -1,9 +1,9 @@
 // An MCP server as an API team writes one: no line about tokens. It knows the caller from the identity headers that account-authz sets.
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 
 export interface RunningMcpServer {
   readonly port: number;
@@ -14,12 +14,14 @@ export interface RunningMcpServer {
 
 const subscriptions: Readonly<Record<string, readonly string[]>> = { acme: ['basic', 'reports'], globex: ['basic'] };
 
-/** On a free port of 127.0.0.1. Stateless: each request has its own server and transport, so that any replica answers it. */
+/** On a free port of 127.0.0.1. Stateless: each request has its own server, of MCP 2026-07-28 or of an older one. */
 export async function startMcpServer(): Promise<RunningMcpServer> {
   let count = 0;
+  const answer = toNodeHandler(createMcpHandler(createToolServer));
   const server = createServer((request, response) => {
-    if (request.method === 'POST') count += 1;
-    void answer(request, response);
+    const { method = '', url = '' } = request;
+    if (method === 'POST') count += 1;
+    void answer(Object.assign(request, { method, url }), response);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
@@ -34,25 +36,16 @@ export async function startMcpServer(): Promise<RunningMcpServer> {
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // Without sessions there is no stream to open (GET) and none to end (DELETE).
-  if (request.method !== 'POST') {
-    response.writeHead(405, { allow: 'POST' }).end();
-    return;
-  }
+function createToolServer(): McpServer {
   const server = new McpServer({ name: 'subscriptions', version: '1.0.0' });
-  server.registerTool('list_subscriptions', { description: "The subscriptions of the caller's account" }, extra => {
-    const { 'x-auth-acc': account, 'x-auth-uid': uid } = extra.requestInfo?.headers ?? {};
-    const list = subscriptions[String(account)] ?? [];
-    return { content: [{ type: 'text', text: `${uid} of ${account}: ${list.join(', ')}` }] };
+  server.registerTool('list_subscriptions', { description: "The subscriptions of the caller's account" }, context => {
+    const { headers } = context.http?.req ?? {};
+    const account = String(headers?.get('x-auth-acc'));
+    const list = subscriptions[account] ?? [];
+    return { content: [{ type: 'text', text: `${headers?.get('x-auth-uid')} of ${account}: ${list.join(', ')}` }] };
   });
-  const transport = new StreamableHTTPServerTransport();
-  response.once('close', () => void server.close());
-  try {
-    await server.connect(transport);
-    await transport.handleRequest(request, response);
-  } catch {
-    if (response.headersSent) response.destroy();
-    else response.writeHead(500).end();
-  }
+  server.registerTool('cancel_subscription', { description: 'Cancels one' }, () => ({
+    content: [{ type: 'text', text: 'cancelled' }],
+  }));
+  return server;
 }

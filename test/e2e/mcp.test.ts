@@ -1,8 +1,12 @@
 // MCP through a real Envoy (docs/mcp.md): the TypeScript SDK's client finds the authorization server, gets a token and calls a tool.
-// Sources: MCP specification 2025-11-25, Authorization; RFC 9728; RFC 6750 section 3.
+// Sources: MCP specification 2026-07-28, Authorization and Streamable HTTP; RFC 9728; RFC 6750 section 3.
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
+import { isSeq, parse } from 'yaml';
 import { alice } from '../../demo/directory.ts';
+import { readSnippet } from '../../lab/document.ts';
+import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
+import { useRunning } from '../support/use-running.ts';
 import { createMcpClient, type McpClient } from './mcp-client.ts';
 import { type McpParts, scope, startMcpParts } from './mcp-parts.ts';
 
@@ -17,46 +21,56 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
   });
   after(() => parts?.stop());
 
-  describe('the client of the SDK, knowing the URL alone', () => {
-    let client: McpClient;
-    before(() => {
-      client = createMcpClient(parts.resource, parts.fetch);
-    });
-    after(() => client.close());
+  for (const [era, mode] of [
+    ['MCP 2026-07-28', 'auto'],
+    ['MCP 2025-11-25', 'legacy'],
+  ] as const) {
+    describe(`the client of the SDK, of ${era}, knowing the URL alone`, () => {
+      let client: McpClient;
+      let messages: number;
+      before(() => {
+        messages = parts.mcpServer.count;
+        client = createMcpClient(parts.resource, parts.fetch, { mode });
+      });
+      after(() => client.close());
 
-    it('follows the challenge to the metadata, the authorization server and a registration', async () => {
-      expect(await client.connect()).to.equal('sign-in');
-      const { issuer } = parts.authentication;
-      expect(client.exchanges.map(({ method, url, status }) => `${method} ${url} ${status}`)).to.deep.equal([
-        `POST ${parts.resource} 401`,
-        `GET ${metadataUrl} 200`,
-        `GET ${issuer}/.well-known/oauth-authorization-server 200`,
-        `POST ${issuer}/reg 201`,
-      ]);
-      expect(parts.mcpServer.count).to.equal(0);
-    });
+      it('follows the challenge to the metadata, the authorization server and a registration', async () => {
+        expect(await client.connect()).to.equal('sign-in');
+        const { issuer } = parts.authentication;
+        expect(client.exchanges.map(({ method, url, status }) => `${method} ${url} ${status}`)).to.deep.equal([
+          `POST ${parts.resource} 401`,
+          `GET ${metadataUrl} 200`,
+          `GET ${issuer}/.well-known/oauth-authorization-server 200`,
+          `POST ${issuer}/reg 201`,
+        ]);
+        expect(parts.mcpServer.count).to.equal(messages);
+      });
 
-    it('asks for the scopes and the resource of the metadata document', () => {
-      expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(scope);
-      expect(client.authorizationUrl?.searchParams.get('resource')).to.equal(parts.resource.href);
-    });
+      it('asks for the scopes and the resource of the metadata document', () => {
+        expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(`${scope} offline_access`);
+        expect(client.authorizationUrl?.searchParams.get('resource')).to.equal(parts.resource.href);
+      });
 
-    it('connects after the sign-in and calls a tool, which knows the caller from the identity headers', async () => {
-      await client.signInAndConnect(alice.name, alice.password);
-      expect(await client.callTool('list_subscriptions')).to.equal('user-alice of acme: basic, reports');
+      it('connects after the sign-in and calls a tool, which knows the caller from the identity headers', async () => {
+        await client.signInAndConnect(alice.name, alice.password);
+        const before = client.exchanges.length;
+        expect(await client.callTool('list_subscriptions')).to.equal('user-alice of acme: basic, reports');
+        const calls = client.exchanges.slice(before).filter(({ method }) => method === 'POST');
+        expect(calls.map(({ named }) => named)).to.deep.equal([mode === 'auto' ? 'tools/call list_subscriptions' : '']);
+      });
+
+      if (mode === 'auto')
+        it('sends every message by POST, and opens no stream', () => {
+          const sent = client.exchanges.filter(({ url }) => url === parts.resource.href);
+          expect(new Set(sent.map(({ method }) => method))).to.deep.equal(new Set(['POST']));
+        });
     });
-  });
+  }
 
   describe('what is refused', () => {
-    let token: (claims?: Readonly<Record<string, unknown>>) => Promise<string>;
+    const token = (claims?: Readonly<Record<string, unknown>>): Promise<string> => tokenFor(parts, claims);
     let messages: number;
     before(() => {
-      const { issuer: iss, audience: aud } = parts.authentication;
-      const identity = { uid: 'user-alice', app: 'agent', acc: 'acme', role: 'owner', scope };
-      token = (claims = {}) => {
-        const iat = Math.floor(Date.now() / 1000);
-        return parts.authentication.signToken({ iss, aud, iat, exp: iat + 60, ...identity, ...claims });
-      };
       messages = parts.mcpServer.count;
     });
     afterEach(() => expect(parts.mcpServer.count, 'the MCP server sees no refused message').to.equal(messages));
@@ -96,10 +110,10 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
     }
 
     it('makes the SDK ask for the missing scope', async () => {
-      const client = createMcpClient(parts.resource, parts.fetch, await token({ scope: 'openid' }));
+      const client = createMcpClient(parts.resource, parts.fetch, { accessToken: await token({ scope: 'openid' }) });
       expect(await client.connect()).to.equal('sign-in');
       expect(client.exchanges[0]).to.include({ status: 403 });
-      expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(scope);
+      expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(`${scope} offline_access`);
     });
 
     it('leaves a token with audience, scope and role as the only one that passes', async () => {
@@ -109,3 +123,63 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
     });
   });
 });
+
+describe('the tools of an MCP server, told apart by the filters of docs/mcp.md', function () {
+  this.timeout(300_000);
+  const parts = useRunning(() =>
+    startMcpParts(bootstrap => {
+      const filters = bootstrap.getIn([...connectionManagerPath(bootstrap), 'http_filters']);
+      const [mcp, tools] = parse(readSnippet('docs/mcp.md', 'yaml', 'REJECT_NO_MCP'));
+      if (isSeq(filters)) filters.items.splice(-1, 0, bootstrap.createNode(mcp), bootstrap.createNode(tools));
+    }),
+  );
+
+  for (const mode of ['auto', 'legacy'] as const)
+    it(`lets a member list and an owner cancel, with a client of ${mode === 'auto' ? '2026' : '2025'}`, async () => {
+      for (const [role, cancelled] of [
+        ['owner', 'cancelled'],
+        ['member', '403'],
+      ] as const) {
+        const client = createMcpClient(parts.resource, parts.fetch, {
+          mode,
+          accessToken: await tokenFor(parts, { role }),
+        });
+        expect(await client.connect()).to.equal('connected');
+        expect(await client.callTool('list_subscriptions')).to.equal('user-alice of acme: basic, reports');
+        const outcome = await client.callTool('cancel_subscription').catch(() => client.exchanges.at(-1)?.status);
+        expect(String(outcome)).to.equal(cancelled);
+        await client.close();
+      }
+    });
+
+  it('answers 400 to a header that names another tool than the body', async () => {
+    const { count } = parts.mcpServer;
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const params = { name: 'cancel_subscription', arguments: {}, _meta: meta };
+    const response = await parts.fetch(parts.resource, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await tokenFor(parts, { role: 'member' })}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'list_subscriptions',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    expect([response.status, await response.text()]).to.match(/400,.*do not match request body/);
+    expect(parts.mcpServer.count).to.equal(count);
+  });
+});
+
+/** A token of an owner with the scope, or with other claims. */
+function tokenFor({ authentication }: McpParts, claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const { issuer: iss, audience: aud } = authentication;
+  const iat = Math.floor(Date.now() / 1000);
+  const identity = { uid: 'user-alice', app: 'agent', acc: 'acme', role: 'owner', scope };
+  return authentication.signToken({ iss, aud, iat, exp: iat + 60, ...identity, ...claims });
+}

@@ -24,6 +24,7 @@ const harmless = new Set(
     // istiod writes them around the check: they count, and name the peer in the mesh.
     .concat('stats.PluginConfig', 'io.istio.http.peer_metadata.Config', 'istio.http.peer_metadata.Config'),
 );
+const mcp = 'envoy.extensions.filters.http.mcp.v3.Mcp';
 const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const plainPool = 'envoy.extensions.upstreams.http.http.v3.HttpConnectionPoolProto';
 
@@ -135,6 +136,12 @@ function harmful(filter: HttpFilter, names: OwnedNames): readonly Finding[] {
 
 function isHarmless({ type, config }: HttpFilter): boolean {
   if (type === filterTypes.headerMutation) return changesOf(config).length === 0;
+  // It reads the body, and copies what stands there into headers only if it is told to.
+  if (type === mcp)
+    return !(
+      config.field('clear_route_cache').flag() === true ||
+      ['propagate_trace_context', 'propagate_baggage'].some(name => config.field(name).isPresent)
+    );
   if (type !== jwtAuthn) return harmless.has(type);
   const providers = config.field('providers').entries();
   return !providers.some(

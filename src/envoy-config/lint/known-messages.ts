@@ -113,6 +113,8 @@ export const knownMessages: Readonly<Record<string, string>> = {
   GrpcService: 'envoy_grpc google_grpc timeout retry_policy',
   'filters.http.ext_authz.v3.ExtAuthzPerRoute': 'disabled check_settings:CheckSettings',
   CheckSettings: 'context_extensions disable_request_body_buffering with_request_body grpc_service',
+  'filters.http.mcp.v3.Mcp':
+    'traffic_mode clear_route_cache max_request_body_size request_storage_mode reject_duplicate_keys attribute_source max_supported_protocol_version',
   'filters.http.rbac.v3.RBAC': 'rules rules_stat_prefix shadow_rules shadow_rules_stat_prefix track_per_rule_stats',
   'filters.http.rbac.v3.RBACPerRoute': 'rbac:filters.http.rbac.v3.RBAC',
   'filters.http.header_mutation.v3.HeaderMutation': 'mutations:Mutations most_specific_header_mutations_wins',

@@ -36,6 +36,10 @@ export const afterCheck: Mistakes = {
         0,
         filter('jwt_authn.v3.JwtAuthentication', { providers: { a: { clear_route_cache: true } } }),
       ),
+    'an mcp filter after the check that clears the route cache': p =>
+      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { clear_route_cache: true })),
+    'an mcp filter after the check that copies baggage of the body': p =>
+      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { propagate_baggage: {} })),
     'a local rate limit after the check that adds an identity header': p =>
       p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-acc'))),
     'a local rate limit after the check that adds a look-alike by the settings of a virtual host': p => {

@@ -88,6 +88,8 @@ export const harmlessSettings: HarmlessEdits = {
     ),
   'a lua filter before the check': p => p.filters.unshift(filter('lua.v3.Lua')),
   'a disabled lua filter after the check': p => p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true }),
+  'an mcp filter that only reads, with rules by its metadata': p =>
+    p.filters.splice(2, 0, filter('mcp.v3.Mcp', { attribute_source: 'VERIFY' }), filter('rbac.v3.RBAC')),
   'a jwt_authn filter that only reads': p =>
     p.filters.splice(2, 0, filter('jwt_authn.v3.JwtAuthentication', { providers: { a: {} } })),
   'other headers added by a route': p =>
