@@ -9,45 +9,44 @@ import { printable, quotedPrintable } from './text/printable.ts';
 import { errorCode, messageOf } from './text/problem.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
-const commands: readonly (readonly [name: string, summary: string, load: () => Promise<Command>])[] = [
-  ['serve', 'run the service (the default command)', () => import('./commands/serve.ts').then(({ serve }) => serve)],
-  [
-    'check-config',
-    'validate a configuration, and an Envoy bootstrap against it',
-    () => import('./commands/check-config.ts').then(({ checkConfig }) => checkConfig),
-  ],
-  [
-    'explain',
-    'show how a request is decided, check by check',
-    () => import('./commands/explain.ts').then(({ explain }) => explain),
-  ],
-  [
-    'health',
-    'print the health of a running service',
-    () => import('./commands/health.ts').then(({ health }) => health),
-  ],
-  [
-    'drain',
-    'drain the Envoy in the same pod (for preStop hooks)',
-    () => import('./commands/drain.ts').then(({ drain }) => drain),
-  ],
-  [
-    'verify',
-    'ask a running gateway whether it does what the configuration says',
-    () => import('./commands/verify.ts').then(({ verify }) => verify),
-  ],
-  ['test', 'test the policy with a table of requests', () => import('./commands/test.ts').then(({ test }) => test)],
-  [
-    'render',
-    'print the Envoy, Kubernetes, Istio or Envoy Gateway settings for a configuration',
-    () => import('./commands/render.ts').then(({ render }) => render),
-  ],
-  [
-    'schema',
-    'print the JSON Schema of the configuration',
-    () => import('./commands/schema.ts').then(({ schema }) => schema),
-  ],
-];
+const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  serve: {
+    summary: 'run the service (the default command)',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  'check-config': {
+    summary: 'validate a configuration, and an Envoy bootstrap against it',
+    load: async () => (await import('./commands/check-config.ts')).checkConfig,
+  },
+  explain: {
+    summary: 'show how a request is decided, check by check',
+    load: async () => (await import('./commands/explain.ts')).explain,
+  },
+  health: {
+    summary: 'print the health of a running service',
+    load: async () => (await import('./commands/health.ts')).health,
+  },
+  drain: {
+    summary: 'drain the Envoy in the same pod (for preStop hooks)',
+    load: async () => (await import('./commands/drain.ts')).drain,
+  },
+  verify: {
+    summary: 'ask a running gateway whether it does what the configuration says',
+    load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  test: {
+    summary: 'test the policy with a table of requests',
+    load: async () => (await import('./commands/test.ts')).test,
+  },
+  render: {
+    summary: 'print the Envoy, Kubernetes, Istio or Envoy Gateway settings for a configuration',
+    load: async () => (await import('./commands/render.ts')).render,
+  },
+  schema: {
+    summary: 'print the JSON Schema of the configuration',
+    load: async () => (await import('./commands/schema.ts')).schema,
+  },
+};
 
 const args = process.argv.slice(2);
 const [first = 'serve'] = args;
@@ -88,8 +87,8 @@ function flushed(output: NodeJS.WritableStream): Promise<void> {
 async function main(): Promise<number> {
   if (first === '--version') return print(`${version}\n`);
   if (first === '--help') return print(help());
-  const [, , loadCommand] = commands.find(([each]) => each === name) ?? [];
-  if (loadCommand === undefined) {
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
     process.stderr.write(
       `account-authz: unknown command ${quotedPrintable(first)}: account-authz --help lists the commands\n`,
     );
@@ -99,7 +98,7 @@ async function main(): Promise<number> {
   if (rest.includes('--version')) return print(`${version}\n`);
   const { stdin, stdout, stderr, env } = process;
   try {
-    const run = await loadCommand();
+    const run = await command.load();
     return await run(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
     process.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
@@ -113,7 +112,7 @@ function print(text: string): number {
 }
 
 function help(): string {
-  const lines = commands.map(([name, summary]) => `  ${name.padEnd(14)}${summary}\n`);
+  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(14)}${summary}\n`);
   return `account-authz COMMAND [options]
 
 Answers the ext_authz checks of Envoy: may the holder of this token use this account?

@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts';
 import { isRendered, toCommandLine } from '../envoy-config/render/rendered-files.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { parseConfidentialAdmin } from './envoy-admin.ts';
 import { findAdminProblems, findFileProblems } from './envoy-problems.ts';
 
@@ -31,64 +31,64 @@ Example: account-authz check-config --config config.yaml --envoy envoy.yaml
 Exit code: 0 valid, 1 problems or usage error.
 `;
 
-export async function checkConfig(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = {
+export const checkConfig = defineCommand({
+  name: 'check-config',
+  usage,
+  options: {
     config: { type: 'string', default: defaultConfigFile },
     envoy: { type: 'string' },
     'envoy-admin': { type: 'string' },
     strict: { type: 'boolean', default: false },
     'without-files': { type: 'boolean', default: false },
-    ...helpOption,
-  } as const;
-  const parsed = parseCommandLine({ name: 'check-config', usage, args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config: file, envoy, 'envoy-admin': adminText, strict } = parsed.values;
-  const fail = (problem: string): number => usageError(io, 'check-config', problem);
-  if (envoy !== undefined && adminText !== undefined) return fail('--envoy and --envoy-admin exclude each other');
-  const admin = adminText === undefined ? undefined : parseConfidentialAdmin(adminText);
-  if (adminText !== undefined && admin === undefined) return fail(adminRule);
+  },
+  async run({ values, io }) {
+    const { config: file, envoy, 'envoy-admin': adminText, strict } = values;
+    if (envoy !== undefined && adminText !== undefined)
+      throw new CommandError('--envoy and --envoy-admin exclude each other');
+    const admin = adminText === undefined ? undefined : parseConfidentialAdmin(adminText);
+    if (adminText !== undefined && admin === undefined) throw new CommandError(adminRule);
 
-  const loaded = await loadConfig(file, {
-    readsNamedFiles: !parsed.values['without-files'],
-    readsRevocations: parsed.values['without-files'] ? 'if present' : true,
-    findsWarnings: true,
-  });
-  if (loaded.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(file, loaded.problems));
-    return 1;
-  }
-  const { config, warnings = [], information = [] } = loaded;
-  // The check may run on another machine than the service, so this one is never a problem.
-  const oldNghttp2 = nghttp2Warning();
-  if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
-  io.stderr.write(strict ? formatProblems(file, warnings) : formatRemarks('warning: ', file, warnings));
-  let isGood = !strict || warnings.length === 0;
-  const name = envoy ?? admin?.href;
-  let counts = '';
-  if (name !== undefined) {
-    const { lines, findings, notJudged, bytes } = await (admin
-      ? findAdminProblems(admin, config)
-      : findFileProblems(name, config));
-    io.stderr.write(lines);
-    if (findings > 0 && bytes !== undefined) {
-      const command = toCommandLine(['account-authz', 'render', 'envoy-parts', '--config', file]);
-      // A file can say anything in its first line, and a reader would copy the command into a shell: it is not repeated here.
-      const remedy = isRendered(bytes) ? 'run the command in the first line of the file again' : `run: ${command}`;
-      io.stderr.write(`account-authz check-config: to print the settings to use, ${remedy}\n`);
+    const loaded = await loadConfig(file, {
+      readsNamedFiles: !values['without-files'],
+      readsRevocations: values['without-files'] ? 'if present' : true,
+      findsWarnings: true,
+    });
+    if (loaded.kind === 'misconfiguration') {
+      throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
     }
-    counts = `${findings} finding${findings === 1 ? '' : 's'}, ${notJudged} not judged`;
-    isGood &&= findings === 0 && (!strict || notJudged === 0);
-  }
-  if (!isGood) {
-    if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
-    return 1;
-  }
-  io.stdout.write(toYaml(config));
-  // Comments, so that the output is a valid configuration.
-  io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
-  if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
-  return 0;
-}
+    const { config, warnings = [], information = [] } = loaded;
+    // The check may run on another machine than the service, so this one is never a problem.
+    const oldNghttp2 = nghttp2Warning();
+    if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
+    io.stderr.write(strict ? formatProblems(file, warnings) : formatRemarks('warning: ', file, warnings));
+    let isGood = !strict || warnings.length === 0;
+    const name = envoy ?? admin?.href;
+    let counts = '';
+    if (name !== undefined) {
+      const { lines, findings, notJudged, bytes } = await (admin
+        ? findAdminProblems(admin, config)
+        : findFileProblems(name, config));
+      io.stderr.write(lines);
+      if (findings > 0 && bytes !== undefined) {
+        const command = toCommandLine(['account-authz', 'render', 'envoy-parts', '--config', file]);
+        // A file can say anything in its first line, and a reader would copy the command into a shell: it is not repeated here.
+        const remedy = isRendered(bytes) ? 'run the command in the first line of the file again' : `run: ${command}`;
+        io.stderr.write(`account-authz check-config: to print the settings to use, ${remedy}\n`);
+      }
+      counts = `${findings} finding${findings === 1 ? '' : 's'}, ${notJudged} not judged`;
+      isGood &&= findings === 0 && (!strict || notJudged === 0);
+    }
+    if (!isGood) {
+      if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
+      return 1;
+    }
+    io.stdout.write(toYaml(config));
+    // Comments, so that the output is a valid configuration.
+    io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
+    if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
+    return 0;
+  },
+});
 
 const adminRule = '--envoy-admin must be a URL such as http://127.0.0.1:9901: https, or http to a loopback address';
 

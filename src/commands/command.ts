@@ -1,6 +1,8 @@
-// What all commands share: their streams and environment, the parsing of options, usage and usage problems.
+// What all commands share: their streams and environment, options, usage, and how a problem ends them.
 import { parseArgs } from 'node:util';
+import { isKeyFileError } from '../keys/key-ring.ts';
 import type { LogDestination } from '../service/log-destination.ts';
+import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
 
 export interface CommandIo {
@@ -24,65 +26,70 @@ type OptionValues<Definitions extends OptionDefinitions> = ReturnType<
   typeof parseArgs<{ readonly options: Definitions; readonly strict: true; readonly allowPositionals: false }>
 >['values'];
 
-/** Every command has it. */
-export const helpOption = { help: { type: 'boolean', default: false } } as const;
+/** Ends a command with code 1. The message is one line about the command, or with `areLines` what is printed as it stands. */
+export class CommandError extends Error {
+  readonly areLines: boolean;
 
-interface CommandLine<Definitions extends OptionDefinitions> {
-  readonly name: string;
-  readonly usage: string;
-  readonly args: readonly string[];
-  readonly options: Definitions;
-  /** 1 at most; 0 if not given. */
-  readonly maxOperands?: number;
-}
-
-interface ParsedCommandLine<Definitions extends OptionDefinitions> {
-  readonly kind: 'options';
-  readonly values: OptionValues<Definitions>;
-  readonly operands: readonly string[];
-}
-
-/** The usage or a usage problem is printed: the command ends with this code. */
-interface CommandEnd {
-  readonly kind: 'end';
-  readonly code: number;
-}
-
-/** Accepts known options only, and as many operands (arguments that are not options) as the command takes. */
-export function parseCommandLine<const Definitions extends OptionDefinitions>(
-  { name, usage, args, options, maxOperands = 0 }: CommandLine<Definitions>,
-  io: CommandIo,
-): ParsedCommandLine<Definitions> | CommandEnd {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options,
-      strict: true,
-      allowPositionals: maxOperands > 0,
-    });
-    if (positionals.length > maxOperands) {
-      return { kind: 'end', code: usageError(io, name, `takes at most ${maxOperands} argument besides options`) };
-    }
-    if (!('help' in values && values.help === true)) return { kind: 'options', values, operands: positionals };
-    io.stdout.write(usage);
-    return { kind: 'end', code: 0 };
-  } catch (error) {
-    return {
-      kind: 'end',
-      code: usageError(
-        io,
-        name,
-        `${usageProblemOf(error, args, options)}: account-authz ${name} --help lists the options`,
-      ),
-    };
+  constructor(message: string, { areLines = false } = {}) {
+    super(message);
+    this.areLines = areLines;
   }
 }
 
-/** Prints the problem and returns the exit code. The problem names options, never values: a value may be a token. */
-export function usageError(io: CommandIo, name: string, problem: string): number {
-  io.stderr.write(`account-authz ${name}: ${problem}\n`);
-  return 1;
+interface CommandDefinition<Definitions extends OptionDefinitions> {
+  readonly name: string;
+  readonly usage: string;
+  readonly options: Definitions;
+  /** Arguments that are not options: 1 at most; 0 if not given. */
+  readonly maxOperands?: number;
+  /** Resolves to the exit code. Rejects with a CommandError for a problem that names options, never values: a value may be a token. */
+  run(given: {
+    readonly values: OptionValues<Definitions>;
+    readonly operand: string | undefined;
+    readonly args: readonly string[];
+    readonly io: CommandIo;
+  }): Promise<number>;
 }
+
+const helpOption = { help: { type: 'boolean', default: false } } as const;
+
+/** A command that accepts its options, and --help, and no others. */
+export function defineCommand<const Definitions extends OptionDefinitions>(
+  definition: CommandDefinition<Definitions>,
+): Command {
+  const { name, usage, maxOperands = 0 } = definition;
+  const options = { ...definition.options, ...helpOption };
+  return async (args, io) => {
+    try {
+      const parsed = parseOptions(args, options, maxOperands);
+      const { help, ...values } = parsed.values;
+      if (help !== true) {
+        const [operand] = parsed.positionals;
+        return await definition.run({ values: values as OptionValues<Definitions>, operand, args, io });
+      }
+      io.stdout.write(usage);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof CommandError) && !isKeyFileError(error)) throw error;
+      const areLines = error instanceof CommandError && error.areLines;
+      io.stderr.write(areLines ? error.message : `account-authz ${name}: ${printable(error.message, maxLineLength)}\n`);
+      return 1;
+    }
+  };
+
+  function parseOptions(args: readonly string[], all: OptionDefinitions, most: number) {
+    try {
+      const parsed = parseArgs({ args: [...args], options: all, strict: true, allowPositionals: most > 0 });
+      if (parsed.positionals.length <= most) return parsed;
+    } catch (error) {
+      const problem = usageProblemOf(error, args, all);
+      throw new CommandError(`${problem}: account-authz ${name} --help lists the options`);
+    }
+    throw new CommandError(`takes at most ${most} argument besides options`);
+  }
+}
+
+const maxLineLength = 4096;
 
 // The messages of parseArgs repeat the arguments.
 function usageProblemOf(error: unknown, args: readonly string[], options: OptionDefinitions): string {

@@ -1,7 +1,7 @@
 // `drain`: the preStop helper. Makes Envoy unready, so that each answer closes its connection, and waits until all are closed.
 // The kubelet runs preStop before a liveness restart too, so it does only what `serve --envoy-admin` takes back: no /drain_listeners.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CommandIo, helpOption, parseCommandLine, usageError } from './command.ts';
+import { CommandError, defineCommand } from './command.ts';
 import { askEnvoyAdmin, defaultEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 
 const usage = `account-authz drain [options]
@@ -21,43 +21,43 @@ Exit code: 0, also if Envoy does not answer (with a warning); 1 usage error.
 const timeoutMs = 2000;
 const pauseMs = 200;
 
-export async function drain(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = {
+export const drain = defineCommand({
+  name: 'drain',
+  usage,
+  options: {
     'envoy-admin': { type: 'string', default: defaultEnvoyAdmin },
     seconds: { type: 'string', default: '15' },
-    ...helpOption,
-  } as const;
-  const parsed = parseCommandLine({ name: 'drain', usage, args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { seconds } = parsed.values;
-  const admin = parseEnvoyAdmin(parsed.values['envoy-admin']);
-  const fail = (problem: string): number => usageError(io, 'drain', problem);
-  if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
-    return fail('--seconds must be a whole number from 0 to 3600');
-  if (admin === undefined) return fail(envoyAdminRule);
+  },
+  async run({ values, io }) {
+    const { seconds } = values;
+    const admin = parseEnvoyAdmin(values['envoy-admin']);
+    if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
+      throw new CommandError('--seconds must be a whole number from 0 to 3600');
+    if (admin === undefined) throw new CommandError(envoyAdminRule);
 
-  const endMs = performance.now() + Number(seconds) * 1000;
-  const told = await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/fail', timeoutMs });
-  if (told.kind === 'problem') {
-    io.stderr.write(
-      `account-authz drain: Envoy did not answer (${told.problem}), so nothing is drained: check that --envoy-admin is its admin interface\n`,
-    );
+    const endMs = performance.now() + Number(seconds) * 1000;
+    const told = await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/fail', timeoutMs });
+    if (told.kind === 'problem') {
+      io.stderr.write(
+        `account-authz drain: Envoy did not answer (${told.problem}), so nothing is drained: check that --envoy-admin is its admin interface\n`,
+      );
+      return 0;
+    }
+    const ask = () => {
+      const leftMs = Math.ceil(endMs - performance.now());
+      return openConnections(admin, Math.max(pauseMs, Math.min(timeoutMs, leftMs)));
+    };
+    let open = await ask();
+    // An answer that is late or missing says nothing: Envoy may be busy with the connections that remain.
+    while (open !== 0 && performance.now() < endMs) {
+      await sleep(pauseMs);
+      open = await ask();
+    }
+    if (open === undefined) io.stderr.write('account-authz drain: Envoy did not say how many connections are open\n');
+    else io.stdout.write(open === 0 ? 'no connection is open\n' : `${open} connections are still open\n`);
     return 0;
-  }
-  const ask = () => {
-    const leftMs = Math.ceil(endMs - performance.now());
-    return openConnections(admin, Math.max(pauseMs, Math.min(timeoutMs, leftMs)));
-  };
-  let open = await ask();
-  // An answer that is late or missing says nothing: Envoy may be busy with the connections that remain.
-  while (open !== 0 && performance.now() < endMs) {
-    await sleep(pauseMs);
-    open = await ask();
-  }
-  if (open === undefined) io.stderr.write('account-authz drain: Envoy did not say how many connections are open\n');
-  else io.stdout.write(open === 0 ? 'no connection is open\n' : `${open} connections are still open\n`);
-  return 0;
-}
+  },
+});
 
 /**
  * Undefined if the admin does not say; 0 if nothing listens there any more: Envoy has ended. Counts all listeners but the admin's own.

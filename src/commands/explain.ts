@@ -1,17 +1,14 @@
 // `explain`: prints what the service would answer to a request and why.
 import type { DecisionWord } from '../authz/decision.ts';
 import { isTokenLine } from '../authz/token-places.ts';
-import { isKeyFileError } from '../keys/key-ring.ts';
 import { checkLive } from '../offline/explain/live-check.ts';
 import { createPaint, reportLive, wantsColour } from '../offline/explain/report.ts';
 import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
-import { printable, printableValue } from '../text/printable.ts';
-import { type Problem, problem } from '../text/problem.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { proxyOf } from './environment.ts';
-import { loadFetchingConfig } from './fetching-config.ts';
-import { readInput, toAuthorization } from './token-input.ts';
+import { printableValue } from '../text/printable.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
+import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
 
@@ -34,9 +31,10 @@ Exit code: 0 allow, 3 deny, 4 cannot decide, 1 invalid configuration or usage er
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
 
-export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
-  const fail = (problem: string): number => usageError(io, 'explain', problem);
-  const options = {
+export const explain = defineCommand({
+  name: 'explain',
+  usage,
+  options: {
     config: { type: 'string' },
     path: { type: 'string' },
     method: { type: 'string' },
@@ -44,34 +42,28 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     at: { type: 'string' },
     'without-files': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    ...helpOption,
-  } as const;
-  const parsed = parseCommandLine({ name: 'explain', usage, args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { values } = parsed;
-  const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json } = values;
-  const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
-  if (path === undefined) return fail('--path is required: the path and query of the request');
-  const headers = parseHeaders(header);
-  if ('kind' in headers) return fail(headers.problem);
-  const now = at === undefined ? undefined : parseInstant(at);
-  if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
-  const loaded = await loadFetchingConfig('explain', file, io, { readsNamedFiles: !values['without-files'] });
-  if (loaded === undefined) return 1;
-  if (headers.some(([name, value]) => isTokenLine(loaded.config.token.from, name, value)))
-    return fail('--header must not be a place of the token: pass the token on standard input');
-  if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
-    return fail("--header 'host: NAME' is required: account.hosts names the hosts that requests may be for");
-  const input = await readInput('explain', io, 'a token');
-  if (input.kind === 'problem') return fail(input.problem);
-  const authorization = toAuthorization(input.bytes.toString('latin1'));
-  if (authorization.kind === 'problem') return fail(authorization.problem);
+  },
+  async run({ values, io }) {
+    const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json } = values;
+    const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
+    if (path === undefined) throw new CommandError('--path is required: the path and query of the request');
+    const headers = parseHeaders(header);
+    const now = at === undefined ? undefined : parseInstant(at);
+    if (at !== undefined && now === undefined)
+      throw new CommandError('--at must be an RFC 3339 time or seconds since 1970');
+    const loaded = await loadFetchingConfig(file, io, { readsNamedFiles: !values['without-files'] });
+    if (headers.some(([name, value]) => isTokenLine(loaded.config.token.from, name, value)))
+      throw new CommandError('--header must not be a place of the token: pass the token on standard input');
+    if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
+      throw new CommandError(
+        "--header 'host: NAME' is required: account.hosts names the hosts that requests may be for",
+      );
+    const authorization = await readAuthorization('explain', io);
 
-  try {
     const live = await checkLive({
       config: loaded.config,
       request: { method, target: path, headers },
-      authorization: authorization.value,
+      authorization,
       now: now ?? Date.now() / 1000,
       revocations: loaded.revocations,
       proxy: proxyOf(io.env),
@@ -79,11 +71,8 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     });
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];
-  } catch (error) {
-    if (isKeyFileError(error)) return fail(printable(error.message, maxTextLength));
-    throw error;
-  }
-}
+  },
+});
 
 /** The same as in the text report. */
 const maxTextLength = 4096;
@@ -92,17 +81,15 @@ function toJson(value: unknown): string {
   return `${JSON.stringify(printableValue(value, maxTextLength), undefined, 2)}\n`;
 }
 
-function parseHeaders(texts: readonly string[]): readonly (readonly [name: string, value: string])[] | Problem {
-  const headers: (readonly [string, string])[] = [];
-  for (const text of texts) {
+function parseHeaders(texts: readonly string[]): readonly (readonly [name: string, value: string])[] {
+  return texts.map(text => {
     const colon = text.indexOf(':');
     const name = text.slice(0, Math.max(colon, 0)).toLowerCase();
     const value = text.slice(colon + 1);
     if (!isHeaderName(name) || !isHeaderValue(value))
-      return problem("--header must be 'NAME: VALUE' without control characters");
+      throw new CommandError("--header must be 'NAME: VALUE' without control characters");
     if (name === 'authorization')
-      return problem('--header must not be authorization: pass the token on standard input');
-    headers.push([name, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')]);
-  }
-  return headers;
+      throw new CommandError('--header must not be authorization: pass the token on standard input');
+    return [name, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')];
+  });
 }

@@ -1,23 +1,28 @@
-// Loads the configuration for a command that fetches keys as the service does.
+// What commands that fetch keys share: the environment that affects it, and the configuration.
 import { type LoadedConfig, type LoadOptions, loadConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
-import { type CommandIo, usageError } from './command.ts';
-import { environmentProblem } from './environment.ts';
+import type { ProxySettings } from '../keys/proxy.ts';
+import { CommandError, type CommandIo } from './command.ts';
 
-/** Undefined after its problems are printed: the command ends with code 1. */
-export async function loadFetchingConfig(
-  name: string,
-  file: string,
-  io: CommandIo,
-  options?: LoadOptions,
-): Promise<LoadedConfig | undefined> {
-  const unsafe = environmentProblem(io.env);
-  if (unsafe !== undefined) {
-    usageError(io, name, unsafe);
-    return undefined;
-  }
+/** Rejects with a CommandError. */
+export async function loadFetchingConfig(file: string, io: CommandIo, options?: LoadOptions): Promise<LoadedConfig> {
+  requireSafeEnvironment(io.env);
   const loaded = await loadConfig(file, options);
   if (loaded.kind === 'config') return loaded;
-  io.stderr.write(formatProblems(file, loaded.problems));
-  return undefined;
+  throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
+}
+
+export function requireSafeEnvironment(env: CommandIo['env']): void {
+  // Node would not verify certificates, so anybody could serve the keys.
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+    throw new CommandError('NODE_TLS_REJECT_UNAUTHORIZED must not be 0, which turns off certificate checks: unset it');
+}
+
+export function proxyOf(env: CommandIo['env']): ProxySettings {
+  const first = (...names: string[]): string | undefined =>
+    names.map(name => env[name]).find(value => value !== undefined && value !== '');
+  // In the order of Go's net/http.
+  const httpsProxy = first('HTTPS_PROXY', 'https_proxy');
+  const noProxy = first('NO_PROXY', 'no_proxy');
+  return { ...(httpsProxy !== undefined && { httpsProxy }), ...(noProxy !== undefined && { noProxy }) };
 }

@@ -7,7 +7,7 @@ import { hostAndPort, type TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
 import { readStart } from '../text/read-start.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 
 const usage = `account-authz health [--config FILE]
 
@@ -25,20 +25,21 @@ const maxDetailsLength = 512;
 /** Without an answer until then, the service counts as not reached. */
 const deadlineMs = 3000;
 
-export async function health(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = { config: { type: 'string', default: defaultConfigFile }, ...helpOption } as const;
-  const parsed = parseCommandLine({ name: 'health', usage, args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config } = parsed.values;
-  const admin = await loadAdminAddress(config);
-  if (admin.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(config, admin.problems));
-    return 1;
-  }
-  const state = await askReadiness(admin);
-  io.stdout.write(`${state}\n`);
-  return state === 'ready' ? 0 : 1;
-}
+export const health = defineCommand({
+  name: 'health',
+  usage,
+  options: { config: { type: 'string', default: defaultConfigFile } },
+  async run({ values, io }) {
+    const { config } = values;
+    const admin = await loadAdminAddress(config);
+    if (admin.kind === 'misconfiguration') {
+      throw new CommandError(formatProblems(config, admin.problems), { areLines: true });
+    }
+    const state = await askReadiness(admin);
+    io.stdout.write(`${state}\n`);
+    return state === 'ready' ? 0 : 1;
+  },
+});
 
 async function askReadiness({ host, port }: TcpAddress): Promise<string> {
   const signal = AbortSignal.timeout(deadlineMs);

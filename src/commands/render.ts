@@ -13,7 +13,7 @@ import {
 import { type Target, targets } from '../envoy-config/render/targets.ts';
 import { unusedUpstream } from '../envoy-config/render/upstreams.ts';
 import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
+import { CommandError, type CommandIo, defaultConfigFile, defineCommand } from './command.ts';
 
 const usage = `account-authz render TARGET [--config FILE] [options]
 
@@ -38,61 +38,63 @@ const options = {
   ...optionDefinitions,
   out: { type: 'string' },
   force: { type: 'boolean', default: false },
-  ...helpOption,
 } as const;
 
-export async function render(args: readonly string[], io: CommandIo): Promise<number> {
-  const [name = '', ...rest] = args;
-  const hasName = name !== '' && !name.startsWith('-');
-  const parsed = parseCommandLine({ name: 'render', usage, args: hasName ? rest : args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config: file, out, force, help: _, ...values } = parsed.values;
-  const fail = (problem: string): number => usageError(io, 'render', problem);
-  const target = hasName && Object.hasOwn(targets, name) ? targets[name] : undefined;
-  if (target === undefined) return fail(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
-  const given = parseRenderOptions(values);
-  if (typeof given === 'string') return fail(given);
-  const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
-  if (force && out === undefined) return fail('--force needs --out');
-  if (foreign !== undefined)
-    return fail(`${name} has no setting like --${foreign}: ${alternativeTo(foreign, target.dataPlane)}`);
+export const render = defineCommand({
+  name: 'render',
+  usage,
+  options,
+  maxOperands: 1,
+  async run({ values, operand, args, io }) {
+    const { config: file, out, force, ...chosenOptions } = values;
+    const [name = '', ...rest] = args;
+    const target = operand === name && Object.hasOwn(targets, name) ? targets[name] : undefined;
+    if (target === undefined)
+      throw new CommandError(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
+    const given = parseRenderOptions(chosenOptions);
+    if (typeof given === 'string') throw new CommandError(given);
+    const foreign = Object.keys(chosenOptions).find(each => !target.options.some(option => option === each));
+    if (force && out === undefined) throw new CommandError('--force needs --out');
+    if (foreign !== undefined)
+      throw new CommandError(`${name} has no setting like --${foreign}: ${alternativeTo(foreign, target.dataPlane)}`);
 
-  const content = await readConfigFile(file);
-  // It may run on another machine than the service, so names of files are those of the container.
-  const loaded = await validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
-  if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {
-    io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
-    return 1;
-  }
-  const chosen = { ...defaultOptions, ...target.defaults, ...given };
-  const problem = addressProblem(loaded.config, chosen, option => target.options.includes(option));
-  if (problem !== undefined) return fail(problem);
-  const settings = {
-    ...chosen,
-    ...toEnvoySettings(loaded.config, chosen),
-    graceSeconds: loaded.config.shutdown.graceSeconds,
-    maxTokens: loaded.config.cache.maxTokens,
-    namedFiles: namedFiles(loaded.config, '/'),
-    cacheDirectory: loaded.config.keys.cacheDirectory,
-    configText: Buffer.from(content.bytes).toString(),
-  };
-  const unused = unusedUpstream(settings);
-  if (unused !== undefined) return fail(unused);
-  const unfit = target.problem?.(settings);
-  if (unfit !== undefined) return fail(`${unfit}, for ${name}`);
+    const content = await readConfigFile(file);
+    // It may run on another machine than the service, so names of files are those of the container.
+    const loaded = await validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
+    if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {
+      io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
+      return 1;
+    }
+    const chosen = { ...defaultOptions, ...target.defaults, ...given };
+    const problem = addressProblem(loaded.config, chosen, option => target.options.includes(option));
+    if (problem !== undefined) throw new CommandError(problem);
+    const settings = {
+      ...chosen,
+      ...toEnvoySettings(loaded.config, chosen),
+      graceSeconds: loaded.config.shutdown.graceSeconds,
+      maxTokens: loaded.config.cache.maxTokens,
+      namedFiles: namedFiles(loaded.config, '/'),
+      cacheDirectory: loaded.config.keys.cacheDirectory,
+      configText: Buffer.from(content.bytes).toString(),
+    };
+    const unused = unusedUpstream(settings);
+    if (unused !== undefined) throw new CommandError(unused);
+    const unfit = target.problem?.(settings);
+    if (unfit !== undefined) throw new CommandError(`${unfit}, for ${name}`);
 
-  const warning = target.warning?.(settings);
-  if (warning !== undefined) io.stderr.write(`account-authz render: ${warning}\n`);
-  const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
-  const [first, ...others] = target.files(settings);
-  const limited = { ...first, introduction: [...limitsOf(target.dataPlane), ...first.introduction] };
-  const files = [limited, ...others].map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
-  if (out === undefined) return print(target, files, io);
-  const failure = await writeRenderedFiles(out, files, { replacesEdited: force });
-  if (failure !== undefined) return fail(failure);
-  io.stdout.write(files.map(each => `${each.name}\n`).join(''));
-  return 0;
-}
+    const warning = target.warning?.(settings);
+    if (warning !== undefined) io.stderr.write(`account-authz render: ${warning}\n`);
+    const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
+    const [first, ...others] = target.files(settings);
+    const limited = { ...first, introduction: [...limitsOf(target.dataPlane), ...first.introduction] };
+    const files = [limited, ...others].map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
+    if (out === undefined) return print(target, files, io);
+    const failure = await writeRenderedFiles(out, files, { replacesEdited: force });
+    if (failure !== undefined) throw new CommandError(failure);
+    io.stdout.write(files.map(each => `${each.name}\n`).join(''));
+    return 0;
+  },
+});
 
 function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: CommandIo): number {
   const [first, ...others] = files;

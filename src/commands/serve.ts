@@ -8,17 +8,14 @@ import {
   fileVersions,
   type WatchFiles,
 } from '../files/file-watch.ts';
-import { isKeyFileError } from '../keys/key-ring.ts';
 import { version } from '../package.ts';
 import { createLogger } from '../service/log.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
 import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
-import { printable } from '../text/printable.ts';
-import { messageOf } from '../text/problem.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { environmentProblem, proxyOf } from './environment.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
+import { proxyOf, requireSafeEnvironment } from './fetching-config.ts';
 
 const usage = `account-authz serve [options]
 
@@ -34,70 +31,63 @@ An invalid change is refused and logged, and the old configuration stays in effe
 Exit code: 0 clean stop, 1 invalid configuration or usage error, 2 internal error or port in use.
 `;
 
-export async function serve(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = {
+export const serve = defineCommand({
+  name: 'serve',
+  usage,
+  options: {
     config: { type: 'string', default: defaultConfigFile },
     'envoy-admin': { type: 'string' },
-    ...helpOption,
-  } as const;
-  const parsed = parseCommandLine({ name: 'serve', usage, args, options }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config: file, 'envoy-admin': envoyAdmin } = parsed.values;
-  const admin = envoyAdmin === undefined ? undefined : parseEnvoyAdmin(envoyAdmin);
-  if (envoyAdmin !== undefined && admin === undefined) return usageError(io, 'serve', envoyAdminRule);
-  const unsafe = environmentProblem(io.env);
-  if (unsafe !== undefined) {
-    io.stderr.write(`account-authz: ${unsafe}\n`);
-    return 1;
-  }
-  const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
-  const reloadSignal = listenForReloadSignal();
-  // Takes back a drain: the kubelet runs preStop before a liveness restart too. Not later: it could undo the drain of this process's own stop.
-  const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
-  // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
-  process.umask(0o077);
-  const known = await fileVersions([file]);
-  const content = await readConfigFile(file);
-  const loaded = await validateConfig(content, file, withoutList);
-  if (loaded.kind === 'misconfiguration') {
-    // With those of the revocation list, which is otherwise read once, by the service.
-    const every = await validateConfig(content, file);
-    io.stderr.write(formatProblems(file, (every.kind === 'config' ? loaded : every).problems));
-    return 1;
-  }
-  const { config } = loaded;
-  const logger = createLogger(config.log, io.log);
-  if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
-  try {
-    const watchFiles = createFileWatch({
-      onMountedAlone: file => logger.warn({ file, problem: mountedAlone }, 'mounted alone, it never changes'),
-    });
-    const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
-    logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
-    const oldNghttp2 = nghttp2Warning();
-    if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
-    const watch = watchConfig({ file, known, service, watchFiles });
-    reloadSignal.onSignal(() => {
-      watch.applyNow();
-      service.reloadRevocations();
-    });
-    const signal = await stopSignal;
-    logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
-    await service.stop();
-    watch.stop();
-    logger.info('stopped');
-    return 0;
-  } catch (error) {
-    if (error instanceof RevocationFileError) {
-      io.stderr.write(error.refused.problems.map(problem => `${problem}\n`).join(''));
-      return 1;
+  },
+  async run({ values, io }) {
+    const { config: file, 'envoy-admin': envoyAdmin } = values;
+    const admin = envoyAdmin === undefined ? undefined : parseEnvoyAdmin(envoyAdmin);
+    if (envoyAdmin !== undefined && admin === undefined) throw new CommandError(envoyAdminRule);
+    requireSafeEnvironment(io.env);
+    const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
+    const reloadSignal = listenForReloadSignal();
+    // Takes back a drain: the kubelet runs preStop before a liveness restart too. Not later: it could undo the drain of this process's own stop.
+    const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
+    // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
+    process.umask(0o077);
+    const known = await fileVersions([file]);
+    const content = await readConfigFile(file);
+    const loaded = await validateConfig(content, file, withoutList);
+    if (loaded.kind === 'misconfiguration') {
+      // With those of the revocation list, which is otherwise read once, by the service.
+      const every = await validateConfig(content, file);
+      const { problems } = every.kind === 'config' ? loaded : every;
+      throw new CommandError(formatProblems(file, problems), { areLines: true });
     }
-    io.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
-    return isKeyFileError(error) ? 1 : 2;
-  } finally {
-    io.log.flushSync();
-  }
-}
+    const { config } = loaded;
+    const logger = createLogger(config.log, io.log);
+    if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
+    try {
+      const watchFiles = createFileWatch({
+        onMountedAlone: file => logger.warn({ file, problem: mountedAlone }, 'mounted alone, it never changes'),
+      });
+      const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
+      logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
+      const oldNghttp2 = nghttp2Warning();
+      if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
+      const watch = watchConfig({ file, known, service, watchFiles });
+      reloadSignal.onSignal(() => {
+        watch.applyNow();
+        service.reloadRevocations();
+      });
+      const signal = await stopSignal;
+      logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
+      await service.stop();
+      watch.stop();
+      logger.info('stopped');
+      return 0;
+    } catch (error) {
+      if (!(error instanceof RevocationFileError)) throw error;
+      throw new CommandError(`${error.refused.problems.join('\n')}\n`, { areLines: true });
+    } finally {
+      io.log.flushSync();
+    }
+  },
+});
 
 const mountedAlone =
   'this file never changes: it was mounted alone (subPath), and its source was replaced; mount its folder';

@@ -2,15 +2,12 @@
 import { writeFile } from 'node:fs/promises';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { isKeyFileError } from '../keys/key-ring.ts';
 import { parseCases } from '../offline/policy-test/cases.ts';
 import { tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/report.ts';
-import { type CaseResult, runCases } from '../offline/policy-test/run-cases.ts';
-import { printable } from '../text/printable.ts';
+import { runCases } from '../offline/policy-test/run-cases.ts';
 import { errorCode } from '../text/problem.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { proxyOf } from './environment.ts';
-import { loadFetchingConfig } from './fetching-config.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
 
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE] [--without-files]
 
@@ -37,63 +34,44 @@ Example: account-authz test --config config.yaml cases.yaml --junit results.xml
 Exit code: 0 all as expected, 3 some not, 1 invalid configuration or cases, or usage error.
 `;
 
-export async function test(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = {
+export const test = defineCommand({
+  name: 'test',
+  usage,
+  options: {
     config: { type: 'string', default: defaultConfigFile },
     junit: { type: 'string' },
     'without-files': { type: 'boolean', default: false },
-    ...helpOption,
-  } as const;
-  const fail = (problem: string): number => usageError(io, 'test', problem);
-  const parsed = parseCommandLine({ name: 'test', usage, args, options, maxOperands: 1 }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config: file, junit } = parsed.values;
-  const [casesFile] = parsed.operands;
-  if (casesFile === undefined) return fail('the file of cases is required: account-authz test CASES.yaml');
-  const loaded = await loadFetchingConfig('test', file, io, {
-    readsNamedFiles: !parsed.values['without-files'],
-  });
-  if (loaded === undefined) return 1;
-  const parsedCases = parseCases(await loadBoundedFile(casesFile), {
-    needsHost: loaded.config.account.hosts !== undefined,
-  });
-  if (parsedCases.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(casesFile, parsedCases.problems));
-    return 1;
-  }
-
-  const { cases } = parsedCases;
-  const settings = {
-    config: loaded.config,
-    revocations: loaded.revocations,
-    proxy: proxyOf(io.env),
-    onWarning: (warning: string) => io.stderr.write(`account-authz test: ${warning}\n`),
-  };
-  io.stdout.write(tapPlan(cases.length));
-  let number = 0;
-  let results: readonly CaseResult[];
-  try {
-    results = await runCases(settings, cases, result => {
+  },
+  maxOperands: 1,
+  async run({ values, operand, io }) {
+    const { config: file, junit } = values;
+    if (operand === undefined) throw new CommandError('the file of cases is required: account-authz test CASES.yaml');
+    const loaded = await loadFetchingConfig(file, io, {
+      readsNamedFiles: !values['without-files'],
+    });
+    const parsedCases = parseCases(await loadBoundedFile(operand), {
+      needsHost: loaded.config.account.hosts !== undefined,
+    });
+    if (parsedCases.kind === 'misconfiguration')
+      throw new CommandError(formatProblems(operand, parsedCases.problems), { areLines: true });
+    const { cases } = parsedCases;
+    const settings = {
+      config: loaded.config,
+      revocations: loaded.revocations,
+      proxy: proxyOf(io.env),
+      onWarning: (warning: string) => io.stderr.write(`account-authz test: ${warning}\n`),
+    };
+    io.stdout.write(tapPlan(cases.length));
+    let number = 0;
+    const results = await runCases(settings, cases, result => {
       number += 1;
       io.stdout.write(tapLine(result, number));
     });
-  } catch (error) {
-    if (isKeyFileError(error)) return fail(printable(error.message, 1024));
-    throw error;
-  }
-  io.stdout.write(tapSummary(results));
-  if (junit !== undefined) {
-    const problem = await write(junit, toJunit(casesFile, results));
-    if (problem !== undefined) return fail(`--junit: ${problem}`);
-  }
-  return results.every(({ isAsExpected }) => isAsExpected) ? 0 : 3;
-}
-
-async function write(file: string, text: string): Promise<string | undefined> {
-  try {
-    await writeFile(file, text);
-    return undefined;
-  } catch (error) {
-    return `the file cannot be written (${errorCode(error) ?? 'error'})`;
-  }
-}
+    io.stdout.write(tapSummary(results));
+    if (junit !== undefined)
+      await writeFile(junit, toJunit(operand, results)).catch((error: unknown) => {
+        throw new CommandError(`--junit: the file cannot be written (${errorCode(error) ?? 'error'})`);
+      });
+    return results.every(({ isAsExpected }) => isAsExpected) ? 0 : 3;
+  },
+});

@@ -16,11 +16,9 @@ import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
-import type { Problem } from '../text/problem.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { proxyOf } from './environment.ts';
-import { loadFetchingConfig } from './fetching-config.ts';
-import { readInput, toAuthorization } from './token-input.ts';
+import { CommandError, type CommandIo, defaultConfigFile, defineCommand } from './command.ts';
+import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
+import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz verify URL [--config FILE] [--connect-to HOST:PORT] [--allow-http] [--ca FILE] [--json]
 
@@ -44,55 +42,50 @@ Exit code: 0 as expected, 3 not, 1 invalid configuration, usage error, no answer
 
 const maxTextLength = 2048;
 
-export async function verify(args: readonly string[], io: CommandIo): Promise<number> {
-  const fail = (problem: string): number => usageError(io, 'verify', problem);
-  const options = {
+export const verify = defineCommand({
+  name: 'verify',
+  usage,
+  options: {
     config: { type: 'string' },
     'connect-to': { type: 'string' },
     'allow-http': { type: 'boolean', default: false },
     ca: { type: 'string' },
     json: { type: 'boolean', default: false },
-    ...helpOption,
-  } as const;
-  const parsed = parseCommandLine({ name: 'verify', usage, args, options, maxOperands: 1 }, io);
-  if (parsed.kind === 'end') return parsed.code;
-  const { config: file = defaultConfigFile, ca: caFile, json } = parsed.values;
-  const [operand] = parsed.operands;
-  const url = operand === undefined ? undefined : parseGatewayUrl(operand, { allowHttp: parsed.values['allow-http'] });
-  if (url === undefined) return fail(gatewayRule);
-  const to = parsed.values['connect-to'];
-  const connectTo = to === undefined ? undefined : parsePeerAddress(to);
-  if (connectTo?.kind === 'problem') return fail(`--connect-to ${connectTo.problem}`);
-  const ca = await loadTrusted(caFile);
-  if (typeof ca === 'object') return fail(`--ca: ${ca.problem}`);
-  // The machine has the files of the service only by chance.
-  const loaded = await loadFetchingConfig('verify', file, io, { readsNamedFiles: false });
-  if (loaded === undefined) return 1;
-  const { config } = loaded;
-  if (config.account.hosts !== undefined && hostEntryOf(config.account, url.hostname) === undefined)
-    return fail('URL must have a host that an entry of account.hosts matches');
-  // A terminal would wait for input, and the token is optional.
-  const input = io.stdin.isTTY === true ? undefined : await readInput('verify', io, 'a token');
-  if (input?.kind === 'problem') return fail(input.problem);
-  const authorization = toAuthorization(input?.bytes.toString('latin1') ?? '');
-  if (authorization.kind === 'problem') return fail(authorization.problem);
+  },
+  maxOperands: 1,
+  async run({ values, operand, io }) {
+    const { config: file = defaultConfigFile, ca: caFile, json } = values;
+    const url = operand === undefined ? undefined : parseGatewayUrl(operand, { allowHttp: values['allow-http'] });
+    if (url === undefined) throw new CommandError(gatewayRule);
+    const to = values['connect-to'];
+    const connectTo = to === undefined ? undefined : parsePeerAddress(to);
+    if (connectTo?.kind === 'problem') throw new CommandError(`--connect-to ${connectTo.problem}`);
+    const ca = await loadTrusted(caFile);
+    // The machine has the files of the service only by chance.
+    const loaded = await loadFetchingConfig(file, io, { readsNamedFiles: false });
+    const { config } = loaded;
+    if (config.account.hosts !== undefined && hostEntryOf(config.account, url.hostname) === undefined)
+      throw new CommandError('URL must have a host that an entry of account.hosts matches');
+    // A terminal would wait for input, and the token is optional.
+    const authorization = io.stdin.isTTY === true ? undefined : await readAuthorization('verify', io);
 
-  const warn = (warning: string): unknown =>
-    io.stderr.write(`account-authz verify: warning: ${printable(warning, maxTextLength)}\n`);
-  const revocations = await loadRevocationList(config, warn);
-  const token = authorization.value === undefined ? undefined : readGivenToken(authorization.value, config);
-  const { rings, stop } = await loadKeys(config, io, warn);
-  try {
-    const gateway = { url, connectTo, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
-    const verification = await verifyGateway({ gateway, config, rings, revocations, token });
-    if (json || verification.asked.length > 0)
-      io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
-    if (verification.failure !== undefined) return fail(verification.failure);
-    return verification.asked.every(answersAsExpected) ? 0 : 3;
-  } finally {
-    await stop();
-  }
-}
+    const warn = (warning: string): unknown =>
+      io.stderr.write(`account-authz verify: warning: ${printable(warning, maxTextLength)}\n`);
+    const revocations = await loadRevocationList(config, warn);
+    const token = authorization === undefined ? undefined : readGivenToken(authorization, config);
+    const { rings, stop } = await loadKeys(config, io, warn);
+    try {
+      const gateway = { url, connectTo, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
+      const verification = await verifyGateway({ gateway, config, rings, revocations, token });
+      if (json || verification.asked.length > 0)
+        io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
+      if (verification.failure !== undefined) throw new CommandError(verification.failure);
+      return verification.asked.every(answersAsExpected) ? 0 : 3;
+    } finally {
+      await stop();
+    }
+  },
+});
 
 /** Without those of an issuer whose jwksFile is not on this machine. */
 async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) => unknown): Promise<FetchedKeys> {
@@ -132,10 +125,10 @@ async function loadRevocationList(
 }
 
 /** PEM */
-async function loadTrusted(file: string | undefined): Promise<string | undefined | Problem> {
+async function loadTrusted(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   const loaded = await loadRegularFile(file);
-  if (loaded.kind === 'problem') return loaded;
-  const parsed = parseCertificates(loaded.bytes);
-  return parsed.kind === 'problem' ? parsed : parsed.certificates.map(each => each.toString()).join('');
+  const parsed = loaded.kind === 'problem' ? loaded : parseCertificates(loaded.bytes);
+  if (parsed.kind === 'problem') throw new CommandError(`--ca: ${parsed.problem}`);
+  return parsed.certificates.map(each => each.toString()).join('');
 }

@@ -28,7 +28,7 @@ interface Chunk {
   readonly lines: number;
 }
 
-// Not pino's own destination: its flushSync does not end after EPIPE, and its backlog is not bounded.
+// Not pino's own destination: the flushSync of sonic-boom 4.2.1 retries for ever once the reader is gone (EPIPE).
 export function openLogDestination({ fd = 1, maxPendingBytes = defaultMaxPendingBytes } = {}): LogDestination {
   let batch: string[] = [];
   let length = 0;

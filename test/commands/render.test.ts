@@ -12,7 +12,7 @@ describe('render with invalid input', () => {
     [['nginx'], /the first argument must be a target/],
     [['--config', 'x'], /the first argument must be a target/],
     [['envoy', '--lsten', 'x'], /unknown option --lsten/],
-    [['envoy', 'x'], /unexpected argument/],
+    [['envoy', 'x'], /takes at most 1 argument/],
     [['envoy', '--listen'], /--listen must have a value: /],
     [['envoy', '--listen', '--upstream', 'a:1'], /--listen must have a value: /],
     [['envoy', '--listen', '8080'], /--listen must be host:port/],
