@@ -8,8 +8,8 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   const reading: Reading = {
     reader: protobuf.Reader.create(bytes),
     message: bytes.toString('latin1'),
-    http: { present: false, method: '', path: '', hostStart: 0, hostEnd: 0, query: '', fragment: '' },
-    certificate: { start: 0, end: 0 },
+    http: { present: false, method: '', path: '', host: '', query: '', fragment: '' },
+    certificate: '',
     mapHeaders: [],
     listHeaders: [],
   };
@@ -18,14 +18,10 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   return {
     method: http.method,
     target: http.path,
-    // Decoded only where account.hosts asks for it.
-    get host() {
-      return utf8(reading.message, http.hostStart, http.hostEnd);
-    },
-    // Decoded only for a token that is bound to it.
-    get certificate() {
-      return utf8(reading.message, reading.certificate.start, reading.certificate.end);
-    },
+    // No getters: V8 makes a hidden class for each object literal that has one, and that keeps the whole message alive until the next
+    // major collection (docs/dev/performance.md).
+    host: http.host,
+    certificate: reading.certificate,
     headers: toRequestHeaders(reading),
     contradiction: http.present ? contradictionIn(reading) : 'no HTTP attributes',
   };
@@ -41,8 +37,7 @@ interface HttpAttributes {
   present: boolean;
   method: string;
   path: string;
-  hostStart: number;
-  hostEnd: number;
+  host: string;
   query: string;
   fragment: string;
 }
@@ -61,8 +56,7 @@ interface Reading {
   /** The whole message, one character per byte, so that a slice copies nothing and no buffer outlives the call. */
   readonly message: string;
   readonly http: HttpAttributes;
-  /** The byte range of the client's certificate in the message. */
-  readonly certificate: { start: number; end: number };
+  certificate: string;
   /** From `headers`, which Envoy fills with `encode_raw_headers` off: one entry per name, its lines joined by a comma. */
   readonly mapHeaders: HeaderPlace[];
   /** From `header_map`, which Envoy fills with `encode_raw_headers` on: one entry per header line. */
@@ -121,10 +115,9 @@ function readAttributeContextField(reading: Reading, tag: number): boolean {
   return tag === requestTag && readNested(reading, readRequestField);
 }
 
-function readPeerField({ reader, certificate }: Reading, tag: number): boolean {
+function readPeerField(reading: Reading, tag: number): boolean {
   if (tag !== certificateTag) return false;
-  certificate.start = startOfValue(reader);
-  certificate.end = reader.pos;
+  reading.certificate = readText(reading);
   return true;
 }
 
@@ -144,8 +137,7 @@ function readHttpField(reading: Reading, tag: number): boolean {
       http.path = readText(reading);
       return true;
     case hostTag:
-      http.hostStart = startOfValue(reading.reader);
-      http.hostEnd = reading.reader.pos;
+      http.host = readText(reading);
       return true;
     case queryTag:
       http.query = readText(reading);
@@ -186,7 +178,7 @@ function readHeader({ reader, message }: Reading): HeaderPlace {
     const tag = reader.uint32();
     switch (tag) {
       case keyTag:
-        place.name = utf8(message, startOfValue(reader), reader.pos).toLowerCase();
+        place.name = headerName(message.slice(startOfValue(reader), reader.pos));
         break;
       case valueTag:
         place.valueStart = startOfValue(reader);
@@ -202,6 +194,11 @@ function readHeader({ reader, message }: Reading): HeaderPlace {
   }
   if (reader.pos !== end) throw new RangeError('a field reaches beyond its message');
   return place;
+}
+
+/** A name as Envoy sends it is in lower-case ASCII, and to see that costs less than to make it so. */
+function headerName(text: string): string {
+  return /[A-Z\x80-\xff]/.test(text) ? utf8(text, 0, text.length).toLowerCase() : text;
 }
 
 /** Moves the reader behind the value. */
