@@ -27,7 +27,7 @@ import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import type { RouteMatch } from './route.ts';
 import { matchRoutes, type RouteTree } from './route-tree.ts';
-import { type BearerToken, readToken, refuseAmbiguousAuthorization, type TokenPlaces } from './token-places.ts';
+import { type BearerToken, readToken, type TokenPlaces } from './token-places.ts';
 
 export interface Policy {
   readonly routes: RouteTree;
@@ -72,8 +72,6 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   if (!methodGrammar.test(facts.method)) return refused(refusal('request_invalid', 'method outside the grammar'));
   const target = parseRequestTarget(facts.target);
   if (target.kind === 'refusal') return refused(target);
-  const ambiguity = refuseAmbiguousAuthorization(facts.headers);
-  if (ambiguity !== undefined) return refused(ambiguity);
   const reading = readToken(policy.tokenPlaces, facts.headers);
   if (reading.kind === 'refusal') return refused(reading);
   const ambiguousHeader = refuseAmbiguousHeaders(policy, facts.headers);

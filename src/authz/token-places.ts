@@ -52,17 +52,21 @@ export interface TokenReading {
 
 /** The token of the first place that the request has. What is ambiguous makes the request invalid, in whichever place. */
 export function readToken({ places, removedCookies }: TokenPlaces, headers: RequestHeaders): TokenReading | Refusal {
-  let found: { readonly token: BearerToken | Refusal; readonly isCookie: boolean } | undefined;
+  const ambiguity = refuseAmbiguousAuthorization(headers);
+  if (ambiguity !== undefined) return ambiguity;
+  let token: BearerToken | Refusal | undefined;
+  let isCookie = false;
   for (const { read, cookie } of places) {
-    const token = read(headers);
-    if (typeof token === 'object' && token.reason === 'request_invalid') return token;
-    if (token !== undefined) found ??= { token, isCookie: cookie !== undefined };
+    const found = read(headers);
+    if (typeof found === 'object' && found.reason === 'request_invalid') return found;
+    if (token !== undefined || found === undefined) continue;
+    token = found;
+    isCookie = cookie !== undefined;
   }
-  const [first] = places;
-  const missing = { token: refusal('token_missing', first?.absent(headers) ?? 'no Authorization'), isCookie: false };
+  token ??= refusal('token_missing', places[0]?.absent(headers) ?? 'no Authorization');
   const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, headers);
   if (typeof otherCookies === 'object') return otherCookies;
-  return { kind: 'token', ...(found ?? missing), otherCookies };
+  return { kind: 'token', token, isCookie, otherCookies };
 }
 
 /** The header line that carries a token in this place. */
@@ -94,7 +98,7 @@ function toTokenPlace(setting: TokenPlaceSetting): TokenPlace {
 }
 
 /** Refuses more than one value, whether a token may be there or not. Envoy joins several Authorization lines with a comma. */
-export function refuseAmbiguousAuthorization(headers: RequestHeaders): Refusal | undefined {
+function refuseAmbiguousAuthorization(headers: RequestHeaders): Refusal | undefined {
   const present = headers.get('authorization')?.filter(isPresent) ?? [];
   if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
   if (present.some(value => value.includes(','))) return refusal('request_invalid', 'a comma in Authorization');

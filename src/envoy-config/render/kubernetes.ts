@@ -77,7 +77,7 @@ function podPatch(spec: Members, labels?: Members): Members {
   };
 }
 
-// A cached token beyond those of the default may take 3 KiB (token/verified-tokens.ts), and V8 uses half of the container's memory for its
+// A cached token beyond those of the default may take 768 bytes (token/verified-tokens.ts), and V8 uses half of the container's memory for its
 // heap.
 function memoryLimit(maxTokens: number): string {
   return `${256 + Math.ceil((Math.max(0, maxTokens - 10_000) * 6) / 1024)}Mi`;
