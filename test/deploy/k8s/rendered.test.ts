@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { runCommand } from '../../../lab/command.ts';
 import { changed, writeFixture } from '../../../lab/config-file.ts';
+import { readSnippet } from '../../../lab/document.ts';
 import { render } from '../../../lab/kustomize.ts';
 import { at, configMapOf, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
 import { createSchemaCheck } from './schemas.ts';
@@ -102,6 +103,20 @@ describe('the output of render for Kubernetes', () => {
       ]);
     });
   }
+
+  it('is patched into a StatefulSet by the kustomization of docs/deploy/special-cases.md', async () => {
+    await into(join(folder, 'authz'), 'kubernetes', {}, '--selector', 'app=orders');
+    const [deployment, service] = workload;
+    const set = { ...deployment, kind: 'StatefulSet', spec: { ...deployment?.spec, serviceName: 'orders' } };
+    await writeFile(join(folder, 'statefulset.yaml'), [set, service].map(each => stringify(each)).join('---\n'));
+    const snippet = readSnippet('docs/deploy/special-cases.md', 'yaml', 'kind: StatefulSet');
+    await writeFile(join(folder, 'kustomization.yaml'), snippet);
+    const [pod] = ofKind(await render(relative(project, folder)), 'StatefulSet');
+    const names = at(pod?.spec, 'template', 'spec', 'initContainers');
+    expect(names).to.have.length(2);
+    expect(at(names, 0, 'name')).to.equal('account-authz');
+    expect(at(pod?.spec, 'template', 'spec', 'volumes', 0, 'configMap', 'name')).to.match(/^account-authz-\w+-\w+$/);
+  });
 
   const others: readonly (readonly [
     target: string,
