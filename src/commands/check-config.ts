@@ -95,7 +95,7 @@ const adminRule = '--envoy-admin must be a URL such as http://127.0.0.1:9901: ht
 // The output is a valid configuration, in which lists must not be empty.
 function toYaml(config: Config): string {
   const { headers, query, ...others } = config.account;
-  const account = { ...(headers.length > 0 ? { headers } : {}), ...(query.length > 0 ? { query } : {}), ...others };
+  const account = { ...(headers.length > 0 && { headers }), ...(query.length > 0 && { query }), ...others };
   const document = new Document({ ...config, account }, { aliasDuplicateObjects: false });
   visit(document, {
     Scalar(_, node) {

@@ -1,17 +1,12 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
 import { issuerPlaceholder } from '../authz/issuer-template.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
+import { keyUrlProblem } from '../text/key-url.ts';
 import type { ClaimSource } from '../token/claim-source.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
 import { claims, defaultAccountClaim } from './claims-schema.ts';
-import {
-  keySources,
-  refuseConnectionOfFile,
-  requireAllowedHttp,
-  requireOneKeySource,
-  requireWholeClientCertificate,
-} from './cross-field-rules.ts';
 import { requireSoundTemplate } from './issuer-templates.ts';
 import {
   evenIfInvalid,
@@ -42,6 +37,9 @@ const algorithms = [
 ] as const;
 
 export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
+
+const keySources = ['jwksUrl', 'discoveryUrl', 'jwksFile'] as const;
+export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as const;
 
 // With dots whatever account.dots says: such an entry covers no account then.
 const accountsGrammar = /^!?(?:(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}|[A-Za-z0-9._~-]{0,128}\*)$/;
@@ -155,4 +153,34 @@ function audienceProblem(audience: string): string | undefined {
   return isPossible
     ? undefined
     : 'must be 1 to 1024 characters without control characters and without white space at the start or end';
+}
+
+function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(issuer)) return;
+  const named = keySources.filter(source => Object.hasOwn(issuer, source));
+  if (named.length === 1) return;
+  const found = named.length === 0 ? 'none' : named.join(' and ');
+  report(context, `must set exactly one of ${keySources.join(', ')} (it sets ${found})`);
+}
+
+function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
+  const named = clientCertificateKeys.filter(key => memberOf(issuer, key) !== undefined);
+  const [missing] = clientCertificateKeys.filter(key => !named.includes(key));
+  for (const key of named) if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
+}
+
+function refuseConnectionOfFile(issuer: unknown, context: z.RefinementCtx): void {
+  if (memberOf(issuer, 'jwksFile') === undefined) return;
+  for (const key of [...clientCertificateKeys, 'bearerTokenFile']) {
+    if (memberOf(issuer, key) !== undefined)
+      report(context, 'must not be set together with jwksFile: a file is read without a connection', [key]);
+  }
+}
+
+function requireAllowedHttp(issuer: unknown, context: z.RefinementCtx): void {
+  if (memberOf(issuer, 'allowHttp') === true) return;
+  for (const key of ['jwksUrl', 'discoveryUrl']) {
+    const url = memberOf(issuer, key);
+    if (typeof url === 'string' && keyUrlProblem(url, true) === undefined) report(context, keyUrlProblem(url), [key]);
+  }
 }

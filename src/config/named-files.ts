@@ -5,8 +5,7 @@ import { parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, type TlsFileNames, tlsFileKeys } from '../files/tls-files.ts';
 import { itemsOf, memberOf } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
-import { clientCertificateKeys } from './cross-field-rules.ts';
-import { defaultAlgorithms } from './issuer-schema.ts';
+import { clientCertificateKeys, defaultAlgorithms } from './issuer-schema.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 import type { PathProblem } from './yaml-document.ts';
 
@@ -74,8 +73,8 @@ export function resolveNamedFiles(config: Config, folder: string): Config {
   const { tls, revocation } = config;
   return {
     ...config,
-    ...(revocation === undefined ? {} : { revocation: withAbsolute(revocation, ['file'], folder) }),
-    ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
+    ...(revocation !== undefined && { revocation: withAbsolute(revocation, ['file'], folder) }),
+    ...(tls !== undefined && { tls: withAbsolute(tls, tlsFileKeys, folder) }),
     issuers: config.issuers.map(issuer => withAbsolute(issuer, [...issuerFileKeys, 'bearerTokenFile'], folder)),
   };
 }

@@ -1,10 +1,10 @@
 // The schema of the policy: routes, public routes, places of the account, roles, scopes and applications.
 import * as z from 'zod';
+import { parseHostEntry } from '../authz/places/host-place.ts';
 import { isMethodOverride } from '../authz/places/query-place.ts';
 import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
-import { refuseWildcardAmongOthers, requireHosts } from './cross-field-rules.ts';
 import {
   accountHeader,
   evenIfInvalid,
@@ -223,4 +223,36 @@ function requireOneRoleOfEachName(roles: unknown, context: z.RefinementCtx): voi
     }
     for (const name of Array.isArray(names) ? names : [role]) known.add(name);
   }
+}
+
+function refuseWildcardAmongOthers(apps: unknown, context: z.RefinementCtx): void {
+  if (Array.isArray(apps) && apps.length > 1 && apps.includes('*'))
+    report(context, 'must be either "*" alone or app ids without "*"');
+}
+
+/** The parameter that is the account, where it is valid; the default otherwise. */
+export function accountParameterOf(account: unknown): string {
+  const parameter = memberOf(account, 'parameter');
+  return typeof parameter === 'string' && parameterGrammar.test(parameter) ? parameter : defaultAccountParameter;
+}
+
+function requireHosts(account: unknown, context: z.RefinementCtx): void {
+  for (const [i, host] of itemsOf(memberOf(account, 'hosts')).entries()) {
+    if (typeof host !== 'string') continue;
+    const entry = parseHostEntry(host, accountParameterOf(account));
+    if (entry.kind === 'problem') report(context, entry.problem, ['hosts', i]);
+  }
+}
+
+export function requireResourceAmongHosts(config: unknown, context: z.RefinementCtx): void {
+  const resource = memberOf(memberOf(config, 'protectedResource'), 'resource');
+  const account = memberOf(config, 'account');
+  const hosts = memberOf(account, 'hosts');
+  if (typeof resource !== 'string' || resourceProblem(resource) !== undefined || !Array.isArray(hosts)) return;
+  const parameter = accountParameterOf(account);
+  const entries = itemsOf(hosts).flatMap(host => (typeof host === 'string' ? [parseHostEntry(host, parameter)] : []));
+  const { hostname } = new URL(resource);
+  if (entries.some(entry => entry.kind === 'literal' && entry.host === hostname)) return;
+  const message = 'must have a host that account.hosts has without the account: clients fetch its metadata from there';
+  report(context, message, ['protectedResource', 'resource']);
 }

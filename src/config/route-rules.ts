@@ -10,7 +10,7 @@ import {
 } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
-import { accountParameterOf } from './cross-field-rules.ts';
+import { accountParameterOf } from './policy-schema.ts';
 import { report } from './value-schemas.ts';
 
 /** Takes the unknown value of a whole configuration; reports each problem at its place. */

@@ -5,20 +5,23 @@ import * as z from 'zod';
 import type { PermissionEntry, PermissionTable } from '../authz/permission.ts';
 import { upstreamFields } from '../authz/principal.ts';
 import { identityPrefixProblem } from '../envoy-config/headers.ts';
-import { memberOf } from '../json/strict-json.ts';
-import { parseListenAddress } from '../text/listen-address.ts';
-import {
-  requireAccountHeadersOutsidePrefix,
-  requireOrderOfTimes,
-  requireResourceAmongHosts,
-  requireSafeListeners,
-} from './cross-field-rules.ts';
+import { itemsOf, memberOf } from '../json/strict-json.ts';
+import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { issuer } from './issuer-schema.ts';
 import { refuseOverlappingIssuers } from './issuer-templates.ts';
-import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
+import {
+  account,
+  apps,
+  protectedResource,
+  publicRoutes,
+  requireResourceAmongHosts,
+  roles,
+  routes,
+  scopes,
+} from './policy-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
-import { requireOwnTokenHeaders, token } from './token-schema.ts';
-import { evenIfInvalid, fileName, list, mapping, maxEntries, text, wholeNumber } from './value-schemas.ts';
+import { token } from './token-schema.ts';
+import { evenIfInvalid, fileName, list, mapping, maxEntries, report, text, wholeNumber } from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -148,8 +151,7 @@ export const configSchema = mapping({
   shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
 })
   .superRefine(requireSafeListeners, evenIfInvalid)
-  .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)
-  .superRefine(requireOwnTokenHeaders, evenIfInvalid)
+  .superRefine(requireOwnHeaders, evenIfInvalid)
   .superRefine(requireSoundRoutes, evenIfInvalid)
   .superRefine(requireResourceAmongHosts, evenIfInvalid)
   .superRefine(refuseOverlappingIssuers, evenIfInvalid)
@@ -196,4 +198,59 @@ function adminAddressProblem(address: string): string | undefined {
 
 function problemOf(parsed: { readonly kind: string; readonly problem?: string }): string | undefined {
   return parsed.problem;
+}
+
+function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): void {
+  requireAtLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
+  requireAtLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
+}
+
+function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
+  const listen = addressOf(memberOf(config, 'listen'));
+  const admin = addressOf(memberOf(config, 'admin'));
+  const isPlain = memberOf(config, 'tls') === undefined && memberOf(config, 'listenInsecure') === false;
+  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && isPlain) {
+    const remedy = 'set tls, listen on loopback or a Unix socket, or set listenInsecure: true';
+    report(context, `must not accept calls from other machines without TLS: ${remedy}`, ['listen']);
+  }
+  if (listen !== undefined && admin !== undefined && isSameListener(listen, admin)) {
+    report(context, 'must not overlap with listen: use another port', ['admin']);
+  }
+}
+
+function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
+  const [most, least] = [memberOf(keys, larger), memberOf(keys, smaller)];
+  if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
+  report(context, `must be at least ${smaller} (${least})`, [larger]);
+}
+
+function addressOf(value: unknown) {
+  if (typeof value !== 'string') return undefined;
+  const address = parseListenAddress(value);
+  return address.kind === 'problem' ? undefined : address;
+}
+
+/** A header that the configuration names is not under the identity prefix, and one of `token.from` is no account header. */
+function requireOwnHeaders(config: unknown, context: z.RefinementCtx): void {
+  const prefix = memberOf(config, 'identityHeaders');
+  const headersAt = (path: readonly PropertyKey[], items: unknown, nameOf: (item: unknown) => unknown) =>
+    itemsOf(items).flatMap((item, i) => {
+      const name = nameOf(item);
+      return typeof name === 'string' ? [{ name: name.toLowerCase(), path: [...path, i] }] : [];
+    });
+  const ofAccount = headersAt(['account', 'headers'], memberOf(memberOf(config, 'account'), 'headers'), each => each);
+  const ofToken = headersAt(['token', 'from'], memberOf(memberOf(config, 'token'), 'from'), each =>
+    memberOf(each, 'header'),
+  ).map(({ name, path }) => ({ name, path: [...path, 'header'] }));
+  const accountNames = new Set(ofAccount.map(({ name }) => name));
+  for (const { name, path } of ofToken)
+    if (accountNames.has(name)) report(context, 'must not be one of account.headers', path);
+  if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined) return;
+  for (const { name, path } of [...ofAccount, ...ofToken])
+    if (name.startsWith(prefix))
+      report(
+        context,
+        'must not start with the prefix of identityHeaders: such headers are removed from requests',
+        path,
+      );
 }

@@ -73,25 +73,3 @@ function placeName(item: unknown): unknown {
     .map(([kind, name]) => `${kind} ${kind === 'header' ? String(name).toLowerCase() : String(name)}`)
     .join();
 }
-
-/** A header of `token.from` is no account header and not under the identity prefix. */
-export function requireOwnTokenHeaders(config: unknown, context: z.RefinementCtx): void {
-  const prefix = memberOf(config, 'identityHeaders');
-  const accountHeaders = itemsOf(memberOf(memberOf(config, 'account'), 'headers')).map(lowerCase);
-  for (const [i, item] of itemsOf(memberOf(memberOf(config, 'token'), 'from')).entries()) {
-    const name = lowerCase(memberOf(item, 'header'));
-    const path = ['token', 'from', i, 'header'];
-    if (name === undefined) continue;
-    if (accountHeaders.includes(name)) report(context, 'must not be one of account.headers', path);
-    if (typeof prefix === 'string' && prefix !== '' && name.startsWith(prefix))
-      report(
-        context,
-        'must not start with the prefix of identityHeaders: such headers are removed from requests',
-        path,
-      );
-  }
-}
-
-function lowerCase(value: unknown): string | undefined {
-  return typeof value === 'string' ? value.toLowerCase() : undefined;
-}

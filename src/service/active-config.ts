@@ -3,10 +3,10 @@ import { createEngine, createTokenMemory, type Engine, type TokenMemory } from '
 import { toResponseSettings } from '../check/response-settings.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type RefusedConfig, refusedConfig } from '../config/problems.ts';
-import { settingsThatNeedRestart } from '../config/restart-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { type Answers, createAnswers } from '../envoy/answers.ts';
 import { accepted, type WatchOutcome } from '../files/file-watch.ts';
+import { tlsFileKeys } from '../files/tls-files.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import type { KeyRings } from '../keys/key-rings.ts';
 import { describeFault } from '../text/fault.ts';
@@ -133,4 +133,16 @@ export async function activateFirst(
       isStopped = true;
     },
   };
+}
+
+/** The names of the settings that differ from those at the start. */
+function settingsThatNeedRestart(started: Config, changed: Config): readonly string[] {
+  const before = new Map(settingsOfStart(started));
+  return settingsOfStart(changed).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));
+}
+
+type Setting = readonly [name: string, value: string | undefined];
+
+function settingsOfStart({ listen, admin, tls }: Config): readonly Setting[] {
+  return [['listen', listen], ['admin', admin], ...tlsFileKeys.map(key => [`tls.${key}`, tls?.[key]] as const)];
 }

@@ -2,14 +2,13 @@
 // because the answers are the same for every client and contain nothing of a request.
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from '../http/node-http.ts';
 import { packageFile } from '../package.ts';
 import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
 import { contentSecurityPolicy } from './admin-html.ts';
 import type { AdminPageFacts } from './admin-page-attention.ts';
-import { limitConnections } from './connection-limit.ts';
 
 export interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };
@@ -149,5 +148,19 @@ function listen(server: Server, { host, port }: { host: string; port: number }):
       server.removeAllListeners('error');
       resolve();
     });
+  });
+}
+
+/** At the limit a new connection replaces the oldest. Replaces Node's `maxConnections`, which closes the new connection, so that a client with idle connections could keep the probes out. */
+function limitConnections(server: Server, maxConnections: number): void {
+  // In the order of their arrival: a set keeps insertion order.
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+    const [oldest] = connections;
+    if (connections.size <= maxConnections || oldest === undefined) return;
+    connections.delete(oldest);
+    oldest.destroy();
   });
 }

@@ -56,8 +56,8 @@ export function createCheckSpans(tracer: Tracer): CheckSpans {
             'rpc.response.status_code': 'OK',
             'account_authz.decision': decision,
             'account_authz.reason': reason,
-            ...(cache === undefined ? {} : { 'account_authz.token_cache': cache }),
-            ...(decision === 'unavailable' ? { 'error.type': reason } : {}),
+            ...(cache !== undefined && { 'account_authz.token_cache': cache }),
+            ...(decision === 'unavailable' && { 'error.type': reason }),
           },
         },
         parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent),
@@ -76,6 +76,6 @@ function parentOf(traceparent: string | undefined, tracestate: string | undefine
     spanId: parent.parentId,
     traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
     isRemote: true,
-    ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
+    ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
   };
 }

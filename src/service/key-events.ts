@@ -26,5 +26,5 @@ export function createKeyEvents(deps: {
 
 // One line for all issuers that share a source: with a thousand of them, each failed refresh would write a thousand lines.
 function issuerFields(issuers: readonly string[]) {
-  return { issuer: issuers[0], ...(issuers.length > 1 ? { issuers: issuers.length } : {}) };
+  return { issuer: issuers[0], ...(issuers.length > 1 && { issuers: issuers.length }) };
 }

@@ -80,7 +80,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
     stops.push(revocations.stop);
     const configs = await activateFirst(first, {
-      ...{ keyRings, revocations, reloads, metrics, logger, now },
+      keyRings,
+      revocations,
+      reloads,
+      metrics,
+      logger,
+      now,
       onActive: markReady,
     });
     stops.push(configs.stop);

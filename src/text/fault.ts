@@ -16,7 +16,7 @@ export function describeFault(error: unknown): FaultDescription {
     .find(line => line.startsWith('    at '))
     ?.trim();
   const code = errorCode(error);
-  return { name: error.name, ...(code === undefined ? {} : { code }), ...(at === undefined ? {} : { at }) };
+  return { name: error.name, ...(code !== undefined && { code }), ...(at !== undefined && { at }) };
 }
 
 /** As in the log, see log.ts. */
