@@ -131,6 +131,8 @@ describe('render kgateway', () => {
     expect(extension.spec.extAuth).to.deep.include({ failOpen: false, statusOnError: 503, clearRouteCache: false });
     expect(extension.spec.extAuth.grpcService).to.deep.include({ requestTimeout: '500ms', authority: 'account-authz' });
     expect(policy.spec.extAuth).to.deep.equal({ extensionRef: { name: extension.metadata.name } });
+    const [open] = files['open-routes.yaml'] ?? [];
+    expect(open.spec.rules[0].matches[0].headers[0]).to.include({ type: 'RegularExpression', name: 'host' });
     const policies = (files['open-routes.yaml'] ?? []).filter(({ kind }) => kind === 'TrafficPolicy');
     expect(policies.map(({ spec }) => [spec.targetRefs[0].name, spec.extAuth, spec.cors !== undefined])).to.deep.equal([
       ['subscriptions-public', { disable: {} }, true],

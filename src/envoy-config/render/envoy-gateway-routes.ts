@@ -5,6 +5,7 @@ import { corsOf, own } from './envoy-gateway.ts';
 import {
   checkedRoute,
   gatewayApi,
+  hostCondition,
   httpRoute,
   httpRouteProblem,
   maxRemoved,
@@ -13,7 +14,7 @@ import {
   removing,
   tooMany,
 } from './http-routes.ts';
-import { documentMethods, hostPattern } from './open-routes.ts';
+import { documentMethods } from './open-routes.ts';
 
 /** What of the configuration does not fit into an HTTPRoute. */
 export function gatewayRoutesProblem(settings: RenderSettings): string | undefined {
@@ -31,7 +32,9 @@ export function openHttpRoutes(settings: RenderSettings): readonly Tree[] {
   const name = publicNameOf(settings);
   const cors = publicRoutes.length === 0 ? undefined : corsOf(settings);
   return [
-    ...(publicRoutes.length === 0 ? [] : [publicRouteOf(settings)]),
+    ...(publicRoutes.length === 0
+      ? []
+      : [publicRoute(settings, removing(removedOn(settings, 'public')), { headers: hostCondition(settings) })]),
     ...(cors === undefined
       ? []
       : [
@@ -43,12 +46,6 @@ export function openHttpRoutes(settings: RenderSettings): readonly Tree[] {
         ]),
     ...(metadata === undefined ? [] : metadataRoute(metadata, settings)),
   ];
-}
-
-function publicRouteOf(settings: RenderSettings): Tree {
-  const { hosts } = settings;
-  const headers = hosts && [inline({ type: 'RegularExpression', name: 'host', value: hostPattern(hosts) })];
-  return publicRoute(settings, removing(removedOn(settings, 'public')), { headers });
 }
 
 function removedOn({ headers }: RenderSettings, kind: 'checked' | 'public'): readonly string[] {

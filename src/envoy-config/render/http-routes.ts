@@ -3,7 +3,7 @@ import type { HeaderRule } from '../header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { domainOf, publicPathPattern } from './open-routes.ts';
+import { domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
 
 export const gatewayApi = 'gateway.networking.k8s.io';
@@ -103,6 +103,11 @@ export function publicRoute(
     ...ruleOf(settings, upstream, parts),
   }));
   return httpRoute(settings, publicNameOf(settings), hosts?.map(domainOf), rules);
+}
+
+/** For a route that only Envoy serves: the label of an account by its grammar, where `*.` of a host name takes several labels. */
+export function hostCondition({ hosts }: RenderSettings): Tree {
+  return hosts && [inline({ type: 'RegularExpression', name: 'host', value: hostPattern(hosts) })];
 }
 
 export function publicNameOf({ name }: RenderSettings): string {

@@ -10,6 +10,7 @@ import {
   checkedRoute,
   exactNames,
   gatewayApi,
+  hostCondition,
   httpRoute,
   httpRouteProblem,
   maxRemoved,
@@ -121,7 +122,7 @@ function removedBehind(settings: RenderSettings, kind: 'checked' | 'public'): re
 function publicTrees(settings: RenderSettings): readonly Tree[] {
   const parts = removing(removedBehind(settings, 'public'));
   return [
-    publicRoute(settings, parts, { patternOf: dotlessPathPattern }),
+    publicRoute(settings, parts, { patternOf: dotlessPathPattern, headers: hostCondition(settings) }),
     unchecked(settings, publicNameOf(settings), corsOf(settings)),
   ];
 }
