@@ -13,7 +13,7 @@ import { servingStatus } from '../../src/envoy/protocol.ts';
 describe('service', () => {
   let lab: ServiceLab;
   before(async () => {
-    lab = await startServiceLab();
+    lab = await startServiceLab({ config: { account: { headers: ['x-account-id'] } } });
   });
   after(() => lab.stop());
 
@@ -23,6 +23,18 @@ describe('service', () => {
   });
   it('G-005 refuses an empty message', async () => {
     expect(reasonOf(await lab.client.check({ attributes: null }))).to.equal('request_invalid');
+  });
+  it('decides as agentgateway asks: no pseudo-headers in the map, lines joined by a comma and a space, the path as it was sent', async () => {
+    const ask = async (path: string, headers: Readonly<Record<string, string>>): Promise<string> => {
+      const authorization = `Bearer ${await lab.token()}`;
+      const { attributes } = checkRequest({ path, http: { headers: { authorization, ...headers } } });
+      return reasonOf(await lab.client.check({ attributes }));
+    };
+    expect(await ask('/api/subscriptions/acct1', { 'x-account-id': 'acct1' })).to.equal('allowed');
+    expect(await ask('/api/subscriptions/acct1', { 'x-account-id': 'acct1, acct2' })).to.equal('request_invalid');
+    expect(await ask('/api/subscriptions/acct1', { authorization: 'Bearer a, Bearer b' })).to.equal('request_invalid');
+    for (const path of ['/api/subscriptions/acct2/../acct1', '/api//subscriptions/acct1', '/api/subscriptions%2Facct1'])
+      expect(await ask(path, {}), path).to.equal('request_invalid');
   });
   it('G-001 answers UNIMPLEMENTED to other gRPC methods', async () => {
     const outcome = await new Promise(resolve => {
