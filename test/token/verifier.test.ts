@@ -76,161 +76,77 @@ describe('token verifier', () => {
   });
 
   describe('invalid header', () => {
-    const headers: readonly (readonly [name: string, header: Readonly<Record<string, unknown>>])[] = [
-      ['J-003 alg none', { alg: 'none' }],
-      ['J-005 alg nOnE', { alg: 'nOnE' }],
-      ['J-005 alg NONE', { alg: 'NONE' }],
-      ['J-006 alg none with a valid signature', { alg: 'none' }],
-      ['J-007 a missing alg', { alg: undefined }],
-      ['J-009 an alg that is an array', { alg: ['ES256'] }],
-      ['J-010 an alg that is null', { alg: null }],
-      ['J-010 an alg that is a number', { alg: 1 }],
-      ['J-010 an alg that is an object', { alg: { ES256: true } }],
-      ['J-011 an alg in another case', { alg: 'es256' }],
-      ['J-013 alg __proto__', { alg: '__proto__' }],
-      ['J-013 alg constructor', { alg: 'constructor' }],
-      ['J-013 alg toString', { alg: 'toString' }],
-      ['J-021 an alg that is not listed', { alg: 'ES384' }],
-      ['J-022 an alg of another key type', { alg: 'RS256' }],
-      ['J-037 a header with zip', { zip: 'DEF' }],
-      ['J-039 a header with jwk', { jwk: {} }],
-      ['J-045 a kid that is a number', { kid: 1 }],
-      ['J-045 a kid that is null', { kid: null }],
-      ['J-045 a kid that is an array', { kid: ['k1'] }],
-      ['J-046 an empty kid', { kid: '' }],
-      ['J-047 a kid that is a path', { kid: '../../dev/null' }],
-      ['J-049 kid __proto__', { kid: '__proto__' }],
-      ['J-049 kid toString', { kid: 'toString' }],
-      ['J-051 a kid in another case', { kid: 'K1' }],
-      ['J-045 a kid that is true', { kid: true }],
-      ['J-045 a kid that is an object', { kid: { k1: 1 } }],
-      ['J-047 a kid that is SQL', { kid: "k1' OR '1'='1" }],
-      ['J-047 a kid that is a command', { kid: 'k1;id' }],
-      ['J-049 kid constructor', { kid: 'constructor' }],
-      ['J-052 crit with an unknown member', { crit: ['exp-policy'], 'exp-policy': 1 }],
-      ['J-053 an empty crit', { crit: [] }],
-      ['J-053 crit that is a string', { crit: 'b64' }],
-      ['J-053 crit with a number', { crit: [1] }],
-      ['J-053 crit that is null', { crit: null }],
-      ['J-054 crit with alg', { crit: ['alg'] }],
-      ['J-054 crit with b64 twice', { b64: true, crit: ['b64', 'b64'] }],
-      ['J-055 b64 false', { b64: false, crit: ['b64'] }],
-      ['J-057 b64 true', { b64: true }],
-      ['J-057 b64 true in crit', { b64: true, crit: ['b64'] }],
-      ['J-074 a missing typ', { typ: undefined }],
-      ['J-074 typ id+jwt', { typ: 'id+jwt' }],
-      ['J-074 C-071 typ dpop+jwt', { typ: 'dpop+jwt' }],
-      ['J-074 C-071 typ logout+jwt', { typ: 'logout+jwt' }],
-      ['C-071 typ refresh+jwt', { typ: 'refresh+jwt' }],
-      ['a typ that is null', { typ: null }],
-      ['a typ that is an array', { typ: ['JWT'] }],
+    const headers: readonly (readonly [ids: string, member: string, values: readonly unknown[]])[] = [
+      ['J-003 J-005 J-006', 'alg', ['none', 'nOnE', 'NONE']],
+      ['J-007 J-009 J-010', 'alg', [undefined, ['ES256'], null, 1, { ES256: true }]],
+      ['J-011 J-021 J-022', 'alg', ['es256', 'ES384', 'RS256']],
+      ['J-013', 'alg', ['__proto__', 'constructor', 'toString']],
+      ['J-037', 'zip', ['DEF']],
+      ['J-039', 'jwk', [{}]],
+      ['J-045 J-046', 'kid', [1, null, ['k1'], true, { k1: 1 }, '']],
+      ['J-047', 'kid', ['../../dev/null', "k1' OR '1'='1", 'k1;id']],
+      ['J-049 J-051', 'kid', ['__proto__', 'toString', 'constructor', 'K1']],
+      ['J-052 J-053 J-054', 'crit', [['exp-policy'], [], 'b64', [1], null, ['alg'], ['b64', 'b64'], ['b64']]],
+      ['J-055 J-057', 'b64', [false, true]],
+      ['J-074 C-071', 'typ', [undefined, 'id+jwt', 'dpop+jwt', 'logout+jwt', 'refresh+jwt', null, ['JWT']]],
     ];
-    for (const [name, header] of headers) {
-      it(`${name} is refused`, async () => {
-        expect(await (await lab()).reasonOf(await token({ header }))).to.equal('token_invalid');
-      });
+    for (const [ids, member, values] of headers) {
+      for (const value of values) {
+        it(`${ids} ${member} ${JSON.stringify(value)} is refused`, async () => {
+          expect(await (await lab()).reasonOf(await token({ header: { [member]: value } }))).to.equal('token_invalid');
+        });
+      }
     }
   });
 
   describe('invalid claims', () => {
+    const many = [...Array(10_000).fill('x'), audience];
+    const claims: readonly (readonly [ids: string, claim: string, values: readonly unknown[]])[] = [
+      ['C-001 C-002 C-003', 'exp', [undefined, '9999999999', null, true, [now + 60], {}]],
+      ['C-007 C-010', 'exp', [1e15, now + 86_401]],
+      ['C-013 C-014', 'nbf', [now + 61, '1', null]],
+      ['C-017 C-018 C-019', 'iat', [now + 61, -1, '1', String(now - 60), null]],
+      ['C-021 C-022 C-023', 'iss', [`${issuer}/`, 'https://IDP.test', [issuer]]],
+      ['C-025', 'iss', [undefined, null, 1, { [issuer]: 1 }]],
+      ['C-026', 'iss', [`${issuer} `, `${issuer}\0`, issuer.replace('i', '\u0456')]],
+      ['C-030 C-031', 'aud', [[], undefined, null, { [audience]: 1 }, [[audience]], 1, [audience, 1]]],
+      ['C-033', 'aud', [`${audience}2`, audience.slice(0, -1), audience.toUpperCase(), `${audience} `]],
+      ['C-034 C-035', 'aud', [['__proto__', 'constructor'], 'toString', many]],
+      ['C-038 C-039 C-041 C-042 F-009', 'acc', [undefined, null, 1, true, { toString: 'acct1' }, '']],
+      ['C-055 C-057', 'acc', ['acct\u00fc', '\uff41cct1', 'acc\u212a', 'a'.repeat(129)]],
+      ['C-065 C-066', 'acc', ['a/b', '..', '.', 'acct%31', 'acct1?', 'acct1#', '*', 'a:b']],
+      ['C-038 F-009', 'uid', [undefined, '']],
+      ['C-053 C-054 O-016', 'uid', ['a\nb', 'a\0', 'a\tb', 'a\vb', 'a\r\nx-auth-acc:acct2', 'a\x7f', 'a\x85']],
+      ['C-054 C-055 C-058', 'uid', ['u\u200b1', '\u{1f600}', '\ud800']],
+      ['C-063 O-017', 'uid', ['u'.repeat(129), 'u'.repeat(16_384), 'a,b', 'a;b']],
+      ['C-038 C-054 O-017', 'app', [undefined, '\ufeffweb', '\u202eweb', 'a;b']],
+      ['a token bound by', 'cnf', [{ jkt: 'x' }, null]],
+    ];
+    for (const [ids, claim, values] of claims) {
+      for (const value of values) {
+        it(`${ids} ${claim} ${String(JSON.stringify(value)).slice(0, 60)} is refused`, async () => {
+          expect(await (await lab()).reasonOf(await token({ claims: { [claim]: value } }))).to.equal('token_invalid');
+        });
+      }
+    }
+
     const changes: readonly (readonly [name: string, claims: Readonly<Record<string, unknown>>, reason?: string])[] = [
-      ['C-001 a missing exp', { exp: undefined }],
-      ['C-002 an exp that is a string', { exp: '9999999999' }],
-      ['C-003 an exp that is null', { exp: null }],
-      ['C-003 an exp that is true', { exp: true }],
-      ['C-003 an exp that is an array', { exp: [now + 60] }],
-      ['C-003 an exp that is an object', { exp: {} }],
       ['C-006 an exp of 0', { exp: 0, iat: undefined }, 'token_expired'],
-      ['C-007 an exp in the distant future', { exp: 1e15 }],
+      ['C-006 a negative exp', { exp: -5, iat: undefined }, 'token_expired'],
       ['C-007 an exp in the distant future without iat', { exp: 1e15, iat: undefined }],
       ['C-010 a longer lifetime than allowed', { iat: now, exp: now + 86_401 }],
       ['a longer lifetime than allowed, counted from now without iat,', { iat: undefined, exp: now + 86_401 }],
-      ['C-013 an nbf beyond the tolerance', { nbf: now + 61 }],
-      ['C-014 an nbf that is a string', { nbf: '1' }],
-      ['C-014 an nbf that is null', { nbf: null }],
-      ['C-017 an iat beyond the tolerance', { iat: now + 61 }],
-      ['C-018 a negative iat', { iat: -1 }],
-      ['C-019 an iat that is a string', { iat: '1' }],
-      ['C-019 a valid iat in a string', { iat: String(now - 60) }],
-      ['C-019 an iat that is null', { iat: null }],
       ['an iat after exp', { iat: now + 30, exp: now + 20 }],
-      ['C-021 an iss with a trailing slash', { iss: `${issuer}/` }],
-      ['C-022 an iss in another case', { iss: 'https://IDP.test' }],
-      ['C-023 an iss that is an array', { iss: [issuer] }],
-      ['C-025 a missing iss', { iss: undefined }],
-      ['C-025 an iss that is null', { iss: null }],
-      ['C-025 an iss that is a number', { iss: 1 }],
-      ['C-025 an iss that is an object', { iss: { [issuer]: 1 } }],
-      ['C-026 an iss with a space', { iss: `${issuer} ` }],
-      ['C-026 an iss with a NUL', { iss: `${issuer}\0` }],
-      ['C-026 an iss with a homoglyph', { iss: issuer.replace('i', '\u0456') }],
-      ['C-030 an empty array of audiences', { aud: [] }],
-      ['C-031 a missing aud', { aud: undefined }],
-      ['C-031 an aud that is null', { aud: null }],
-      ['C-031 an aud that is an object', { aud: { [audience]: 1 } }],
-      ['C-031 a nested array of audiences', { aud: [[audience]] }],
-      ['C-031 an aud that is a number', { aud: 1 }],
-      ['an array of the audience and a number', { aud: [audience, 1] }],
-      ['C-033 an aud that begins with the audience', { aud: `${audience}2` }],
-      ['C-033 a prefix of the audience', { aud: audience.slice(0, -1) }],
-      ['C-033 an aud in upper case', { aud: audience.toUpperCase() }],
-      ['C-033 an aud with a trailing space', { aud: `${audience} ` }],
-      ['C-034 an aud of __proto__ and constructor', { aud: ['__proto__', 'constructor'] }],
-      ['C-034 an aud of toString', { aud: 'toString' }],
-      ['C-035 a list of ten thousand audiences', { aud: [...Array(10_000).fill('x'), audience] }],
-      ['C-039 an acc that is null', { acc: null }],
-      ['C-041 F-009 an acc that is a number', { acc: 1 }],
-      ['C-042 an acc that is true', { acc: true }],
-      ['C-042 an acc that is an object', { acc: { toString: 'acct1' } }],
       ['C-051 a claim ACC in place of acc', { acc: undefined, ACC: 'acct1' }],
-      ['C-053 a control character in uid', { uid: 'a\nb' }],
-      ['C-053 a NUL in uid', { uid: 'a\0' }],
-      ['C-053 a tab in uid', { uid: 'a\tb' }],
-      ['C-053 a vertical tab in uid', { uid: 'a\vb' }],
-      ['O-016 a header after CR LF in uid', { uid: 'a\r\nx-auth-acc:acct2' }],
-      ['C-053 DEL in uid', { uid: 'a\x7f' }],
-      ['C-053 a C1 control in uid', { uid: 'a\x85' }],
-      ['C-054 a byte order mark in app', { app: '\ufeffweb' }],
-      ['C-054 a direction mark in app', { app: '\u202eweb' }],
-      ['C-054 a zero-width space in uid', { uid: 'u\u200b1' }],
-      ['C-055 a letter in acc that is not ASCII', { acc: 'acct\u00fc' }],
-      ['C-055 a full-width letter in acc', { acc: '\uff41cct1' }],
-      ['C-055 an emoji in uid', { uid: '\u{1f600}' }],
-      ['C-057 the Kelvin sign in acc', { acc: 'acc\u212a' }],
-      ['C-058 a lone surrogate in uid', { uid: '\ud800' }],
-      ['C-063 a uid of 129 characters', { uid: 'u'.repeat(129) }],
-      ['C-063 a uid of 16 KB', { uid: 'u'.repeat(16_384) }],
-      ['an acc of 129 characters', { acc: 'a'.repeat(129) }],
-      ['F-009 an empty uid', { uid: '' }],
-      ['an empty acc', { acc: '' }],
-      ['C-065 an acc with a slash', { acc: 'a/b' }],
-      ['C-065 the acc ".."', { acc: '..' }],
-      ['C-065 the acc "."', { acc: '.' }],
-      ['C-065 an acc with a percent sign', { acc: 'acct%31' }],
-      ['C-065 an acc with a question mark', { acc: 'acct1?' }],
-      ['C-065 an acc with a number sign', { acc: 'acct1#' }],
-      ['C-066 the acc "*"', { acc: '*' }],
       ['C-070 an ID token with nonce, at_hash and the client as audience', { aud: 'web', nonce: 'n', at_hash: 'h' }],
-      ['an acc with a colon', { acc: 'a:b' }],
-      ['O-017 a comma in uid', { uid: 'a,b' }],
-      ['O-017 a semicolon in uid', { uid: 'a;b' }],
-      ['O-017 a semicolon in app', { app: 'a;b' }],
-      ['a token bound by cnf', { cnf: { jkt: 'x' } }],
-      ['a cnf that is null', { cnf: null }],
       ['a token that expired beyond the tolerance', { exp: now - 60 }, 'token_expired'],
-      ['C-006 a negative exp', { exp: -5, iat: undefined }, 'token_expired'],
-      ['an expired token for another audience', { exp: now - 60, aud: 'x' }, 'token_invalid'],
-      ['an expired token without a uid', { exp: now - 60, uid: undefined }, 'token_invalid'],
-      ['an expired token bound by cnf', { exp: now - 60, cnf: {} }, 'token_invalid'],
+      ['an expired token for another audience', { exp: now - 60, aud: 'x' }],
+      ['an expired token without a uid', { exp: now - 60, uid: undefined }],
+      ['an expired token bound by cnf', { exp: now - 60, cnf: {} }],
     ];
     for (const [name, claims, reason = 'token_invalid'] of changes) {
       it(`${name} is refused as ${reason}`, async () => {
         expect(await (await lab()).reasonOf(await token({ claims }))).to.equal(reason);
-      });
-    }
-    for (const name of ['uid', 'app', 'acc']) {
-      it(`C-038 a missing ${name} is refused`, async () => {
-        expect(await (await lab()).reasonOf(await token({ claims: { [name]: undefined } }))).to.equal('token_invalid');
       });
     }
     for (const value of [-1, 1.5, 2 ** 53, '-0']) {
