@@ -6,10 +6,10 @@ import { errorCode } from '../text/problem.ts';
 
 /** How long a line waits for others, in milliseconds. */
 const batchMs = 10;
-/** Text batch beyond this is written at once, in characters. */
+/** Text beyond this is written at once, in characters. */
 const batchLength = 64 * 1024;
-/** Backlog for a reader that has stopped reading. Lines beyond it are dropped, and a line tells how many. */
-const defaultMaxPendingBytes = 16 * 1024 * 1024;
+/** Backlog for a reader that has stopped reading, in characters. Lines beyond it are dropped, and a line tells how many. */
+const defaultMaxPendingLength = 16 * 1024 * 1024;
 /** Between two attempts to write to a full pipe. */
 const retryMs = 20;
 /** How long flushSync waits for a reader. */
@@ -23,99 +23,60 @@ export interface LogDestination extends DestinationStream {
   flushSync(): void;
 }
 
-interface Chunk {
-  readonly bytes: Uint8Array;
-  readonly lines: number;
-}
-
 // Not pino's own destination: the flushSync of sonic-boom 4.2.1 retries for ever once the reader is gone (EPIPE).
-export function openLogDestination({ fd = 1, maxPendingBytes = defaultMaxPendingBytes } = {}): LogDestination {
-  let batch: string[] = [];
-  let length = 0;
+export function openLogDestination({ fd = 1, maxPendingLength = defaultMaxPendingLength } = {}): LogDestination {
+  let batch = '';
   let timer: NodeJS.Timeout | undefined;
-  let pending: Chunk[] = [];
-  let pendingBytes = 0;
-  let isWriting = false;
-  let isRetrying = false;
+  /** What is being written; empty if nothing is. */
+  let pending: Uint8Array = Buffer.alloc(0);
+  let isInThread = false;
   let lost = 0;
 
-  function queueBatch(): void {
+  function writeBatch(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (batch.length === 0) return;
-    enqueue({ bytes: Buffer.from(batch.join('')), lines: batch.length });
-    batch = [];
-    length = 0;
-  }
-
-  function enqueue(chunk: Chunk): void {
-    if (pendingBytes + chunk.bytes.length > maxPendingBytes) {
-      lost += chunk.lines;
-      return;
-    }
-    pending.push(chunk);
-    pendingBytes += chunk.bytes.length;
+    if (pending.length > 0) return;
+    pending = Buffer.from(lost > 0 ? batch + lostLine(lost) : batch);
+    lost = 0;
+    batch = '';
+    if (pending.length > 0) writePending();
   }
 
   function writePending(): void {
-    const [chunk] = pending;
-    if (isWriting || chunk === undefined) return;
-    isWriting = true;
+    const bytes = pending;
+    isInThread = true;
     // Asynchronous: a slow disk must not delay checks.
-    writeInThread(fd, chunk.bytes, (error, count) => {
-      isWriting = false;
+    writeInThread(fd, bytes, (error, count) => {
+      isInThread = false;
+      // A flush has taken it over.
+      if (pending !== bytes) return;
       if (errorCode(error) === fullPipe) {
-        retryLater();
+        setTimeout(() => pending === bytes && writePending(), retryMs);
         return;
       }
       // A reader that goes away must not end the service: its lines are dropped.
-      release(chunk, error === null ? count : chunk.bytes.length);
-      if (pending.length === 0 && lost > 0) {
-        enqueue({ bytes: Buffer.from(lostLine(lost)), lines: 1 });
-        lost = 0;
-      }
-      writePending();
+      pending = error === null ? bytes.subarray(count) : Buffer.alloc(0);
+      if (pending.length > 0) writePending();
+      else writeBatch();
     });
-  }
-
-  function retryLater(): void {
-    if (isRetrying) return;
-    isRetrying = true;
-    setTimeout(() => {
-      isRetrying = false;
-      writePending();
-    }, retryMs);
-  }
-
-  function release({ bytes, lines }: Chunk, count: number): void {
-    // A flush has released it.
-    if (pending[0]?.bytes !== bytes) return;
-    pendingBytes -= count;
-    if (count < bytes.length) pending[0] = { bytes: bytes.subarray(count), lines };
-    else pending.shift();
   }
 
   return {
     write(line) {
-      batch.push(line);
-      length += line.length;
-      if (length >= batchLength) {
-        queueBatch();
-        writePending();
-      } else {
-        timer ??= setTimeout(() => {
-          queueBatch();
-          writePending();
-        }, batchMs);
+      if (pending.length + batch.length + line.length > maxPendingLength) {
+        lost += 1;
+        return;
       }
+      batch += line;
+      if (batch.length >= batchLength) writeBatch();
+      else timer ??= setTimeout(writeBatch, batchMs);
     },
     flushSync() {
-      queueBatch();
       // The write in flight gets this time to complete; writing it again would duplicate it.
-      if (isWriting) pause(retryMs);
-      writeAllSync(fd, Buffer.concat(pending.slice(isWriting ? 1 : 0).map(({ bytes }) => bytes)));
-      pending = [];
-      pendingBytes = 0;
+      if (isInThread) pause(retryMs);
+      writeAllSync(fd, Buffer.concat([isInThread ? Buffer.alloc(0) : pending, Buffer.from(batch)]));
+      pending = Buffer.alloc(0);
+      batch = '';
     },
   };
 }

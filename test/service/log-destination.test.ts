@@ -43,7 +43,7 @@ describe('log destination', () => {
     const pipe = join(mkdtempSync(join(directory, 'log-')), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const fd = openSync(pipe, 'r+');
-    const destination = openLogDestination({ fd, maxPendingBytes: 200_000 });
+    const destination = openLogDestination({ fd, maxPendingLength: 200_000 });
     const line = `${'x'.repeat(999)}\n`;
     const count = 1000;
     for (let i = 0; i < count; i += 1) destination.write(line);
