@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { issuerPlaceholder } from '../authz/issuer-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
-import { keyUrlProblem } from '../text/key-url.ts';
+import { keyUrlProblem } from '../text/url.ts';
 import type { ClaimSource } from '../token/claim-source.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
 import { claims, defaultAccountClaim } from './claims-schema.ts';

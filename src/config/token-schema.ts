@@ -1,8 +1,7 @@
 // The schema of `token`: its bounds, and the places of a request where it may be.
 import * as z from 'zod';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
-import { isOrigin } from '../text/origin.ts';
-import { isLoopbackUrl } from '../text/url.ts';
+import { isLoopbackUrl, isOrigin } from '../text/url.ts';
 import {
   accountHeader,
   evenIfInvalid,

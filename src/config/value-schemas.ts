@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from '../envoy-config/headers.ts';
-import { keyUrlProblem } from '../text/key-url.ts';
+import { keyUrlProblem } from '../text/url.ts';
 
 /** Runs a check even if zod has already reported the value: the check takes an unknown value. */
 export const evenIfInvalid = { when: () => true };

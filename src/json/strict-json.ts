@@ -2,7 +2,13 @@
 // Refuses text that another parser could read differently.
 import { isUtf8 } from 'node:buffer';
 import { type Problem, problem } from '../text/problem.ts';
-import { type JsonBounds, type JsonBoundsProblem, jsonBoundsProblem } from './json-bounds.ts';
+
+export interface JsonBounds {
+  readonly maxDepth: number;
+  readonly maxValues: number;
+}
+
+export type JsonBoundsProblem = 'nested too deep' | 'too many values';
 
 /** Stable words for logs, without any of the text. */
 export type JsonProblem = Problem<'not UTF-8' | 'not JSON' | 'a member twice'>;
@@ -50,6 +56,36 @@ export function itemsOf(value: unknown): readonly unknown[] {
 
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+const comma = ','.charCodeAt(0);
+const opening = new Set(['{', '['].map(each => each.charCodeAt(0)));
+const closing = new Set(['}', ']'].map(each => each.charCodeAt(0)));
+
+/**
+ * Undefined within the bounds, in one pass before JSON.parse: half a megabyte of brackets keeps it busy for longer than a caller waits. The
+ * parser reports every other problem.
+ */
+export function jsonBoundsProblem(text: string, { maxDepth, maxValues }: JsonBounds): JsonBoundsProblem | undefined {
+  let depth = 0;
+  // Every value but the outermost follows a comma or is the first of its structure.
+  let values = 1;
+  let isInString = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (isInString) {
+      if (code === backslash) i += 1;
+      else if (code === quote) isInString = false;
+    } else if (code === quote) isInString = true;
+    else if (code === comma) values += 1;
+    else if (opening.has(code)) {
+      depth += 1;
+      values += 1;
+    } else if (closing.has(code)) depth -= 1;
+    if (depth > maxDepth) return 'nested too deep';
+    if (values > maxValues) return 'too many values';
+  }
+  return undefined;
 }
 
 // RFC 8259 section 4 leaves duplicate names to the parser. JSON.parse keeps the last one, another parser may keep the first. A text

@@ -2,10 +2,9 @@
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { isJsonObject } from '../json/strict-json.ts';
-import { keyUrlProblem } from '../text/key-url.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
-import { isLoopbackUrl } from '../text/url.ts';
+import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import { type FetchFiles, type FetchResult, fetchDocument, type Lookup, maxDocumentBytes } from './fetch.ts';
 import { parseDocument } from './jwks.ts';
 import type { ProxySettings } from './proxy.ts';

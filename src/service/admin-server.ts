@@ -8,7 +8,7 @@ import { packageFile } from '../package.ts';
 import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
 import { contentSecurityPolicy } from './admin-html.ts';
-import type { AdminPageFacts } from './admin-page-attention.ts';
+import type { AdminPageFacts } from './admin-page.ts';
 
 export interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };

@@ -23,7 +23,7 @@ import { parseStrictJson } from '../../src/json/strict-json.ts';
 import { type KeySet, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
 import { parseDiscovery } from '../../src/keys/key-source.ts';
 import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
-import { keyUrlProblem } from '../../src/text/key-url.ts';
+import { keyUrlProblem } from '../../src/text/url.ts';
 import { type IdentityRules, parseIdentity, parseSignedIdentity } from '../../src/token/identity-claims.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier } from '../../src/token/verifier.ts';

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startServiceLab } from '../../lab/service.ts';
 import { signingKey } from '../../lab/signing-key.ts';
-import type { AdminPageFacts } from '../../src/service/admin-page-attention.ts';
+import type { AdminPageFacts } from '../../src/service/admin-page.ts';
 import { type AdminServer, startAdminServer } from '../../src/service/admin-server.ts';
 import { healthy, unhealthy } from '../service/admin-page-facts.ts';
 import { picture, startBrowser } from '../support/browser.ts';

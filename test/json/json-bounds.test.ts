@@ -1,6 +1,6 @@
 // The limits on depth and number of values, checked before JSON is parsed.
 import { expect } from 'chai';
-import { jsonBoundsProblem } from '../../src/json/json-bounds.ts';
+import { jsonBoundsProblem } from '../../src/json/strict-json.ts';
 
 const bounds = { maxDepth: 3, maxValues: 5 };
 const siblings = { maxDepth: 1, maxValues: 100 };

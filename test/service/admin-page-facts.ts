@@ -1,6 +1,6 @@
 // Facts for the admin page: healthy, and with every problem.
 import { refusalAnswers } from '../../src/authz/refusal.ts';
-import type { AdminPageFacts } from '../../src/service/admin-page-attention.ts';
+import type { AdminPageFacts } from '../../src/service/admin-page.ts';
 import type { LatencySummary } from '../../src/service/metrics-summary.ts';
 
 const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, Infinity];

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
-import { renderAdminPage } from '../../src/service/admin-page.ts';
 import {
   type AdminPageFacts,
   formatDuration,
   formatShare,
   formatShortTime,
-} from '../../src/service/admin-page-attention.ts';
+  renderAdminPage,
+} from '../../src/service/admin-page.ts';
 import { healthy, latency, unhealthy } from './admin-page-facts.ts';
 
 const [usable] = healthy.issuers as readonly [KeyRingStatus];

@@ -1,6 +1,6 @@
 // Which key URLs the configuration accepts, and the problem reported for each other one.
 import { expect } from 'chai';
-import { keyUrlProblem } from '../../src/text/key-url.ts';
+import { keyUrlProblem } from '../../src/text/url.ts';
 
 describe('keyUrlProblem', () => {
   const good = [

@@ -12,8 +12,8 @@ import {
   toListenAddress,
   toTcpAddress,
 } from '../../text/listen-address.ts';
-import { isOrigin } from '../../text/origin.ts';
 import { type Problem, problem } from '../../text/problem.ts';
+import { isOrigin } from '../../text/url.ts';
 import { defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
 
 type GivenOptions = Partial<RenderOptions>;
