@@ -133,11 +133,13 @@ describe('check-config', () => {
     it('names what it does not judge, exits 0 for that alone, and 1 with --strict', async () => {
       const text = envoy.replace(
         'merge_slashes: true',
-        'merge_slashes: true\n                internal_redirect: { a: b }',
+        'merge_slashes: true\n                typed_header_validation_config: { a: b }',
       );
       const { code, stdout, stderr } = await lint('unknown.yaml', text);
       expect(code).to.equal(0);
-      expect(stderr).to.match(/^not-judged: \S+unknown\.yaml:\d+:\d+: \S+internal_redirect: is not judged: [^\n]+\n$/);
+      expect(stderr).to.match(
+        /^not-judged: \S+unknown\.yaml:\d+:\d+: \S+typed_header_validation_config: is not judged: [^\n]+\n$/,
+      );
       expect(stdout.split('\n').at(-2)).to.match(/no dangerous setting found: 0 findings, 1 not judged$/);
       const strict = await run(
         'check-config',

@@ -4,6 +4,7 @@ import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
 import { makeDeployPage } from './deploy-page.ts';
 import { makeHeadersPage } from './headers-page.ts';
+import { makeLintPage } from './lint-page.ts';
 import { renderedFiles } from './rendered-files.ts';
 
 export interface DerivedFile {
@@ -14,6 +15,7 @@ export interface DerivedFile {
 export const derivedFiles: readonly DerivedFile[] = [
   { path: 'docs/configuration.md', make: makeConfigurationPage },
   { path: 'docs/headers.md', make: makeHeadersPage },
+  { path: 'docs/envoy-lint.md', make: makeLintPage },
   { path: 'docs/deploy/README.md', make: makeDeployPage },
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
   ...renderedFiles,

@@ -4,7 +4,6 @@ import { isGuarded } from './guard.ts';
 import { ownedChanges, ownedChangesInside } from './header-changes.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
-import type { RouteTarget } from './listener.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
@@ -34,7 +33,7 @@ export const laterFilterRules = {
     why: 'the service can get a request other than the checked one',
     fix: 'move it before ext_authz, or remove the header from the list; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
     find: ({ later, manager, names }) =>
-      later.flatMap(filter => [...harmful(filter, names), ...routeChanges(filter, manager.protectedTargets, names)]),
+      later.flatMap(filter => [...harmful(filter, names), ...routeChanges(filter, manager.protectedScopes, names)]),
   },
   'guard-missing': {
     what: 'No rbac filter after ext_authz refuses every request of a protected route without the metadata `decision: allow` of account-authz, or a route turns it off',
@@ -158,8 +157,12 @@ function harmfulUpstream(list: ProtoValue, names: OwnedNames): readonly Finding[
 }
 
 /** The changes by the settings of routes for a filter. */
-function routeChanges(filter: HttpFilter, targets: readonly RouteTarget[], names: OwnedNames): readonly Finding[] {
-  const settings = targets.flatMap(({ scopes }) => routeSettingsOf(filter, scopes));
+function routeChanges(
+  filter: HttpFilter,
+  scopes: readonly (readonly ProtoValue[])[],
+  names: OwnedNames,
+): readonly Finding[] {
+  const settings = scopes.flatMap(each => routeSettingsOf(filter, each));
   const lists = filter.type === filterTypes.headerMutation ? settings.flatMap(changesOf) : [];
   return [
     ...lists.map(at => ({ at, says: 'changes the request after the check' })),

@@ -132,7 +132,9 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
 export function turnedOff({ manager, checks }: GuardedManager, target: RouteTarget, path?: string): readonly Finding[] {
   if (path === undefined) return [];
   return manager.chains.flatMap(chain => {
-    const states = checks.filter(check => check.chain === chain).map(({ filter }) => stateOf(filter, target.scopes));
+    const states = checks
+      .filter(check => check.chain === chain)
+      .map(({ filter }) => stateOf(filter, target.filterScopes));
     if (states.some(({ runs }) => runs)) return [];
     return states.slice(0, 1).map(({ by }) => ({ at: by, says: `turns the check off where ${wayOf(target, path)}` }));
   });

@@ -196,6 +196,6 @@ function isPartial(share: ProtoValue): boolean {
 
 /** The envoy.extensions.filters.http.ext_authz.v3.CheckSettings of all scopes of protected routes. */
 function checkSettings({ manager, filter }: AuthzFilter): readonly ProtoValue[] {
-  const settings = manager.protectedTargets.flatMap(({ scopes }) => routeSettingsOf(filter, scopes));
+  const settings = manager.protectedScopes.flatMap(scopes => routeSettingsOf(filter, scopes));
   return settings.map(each => each.field('check_settings'));
 }

@@ -30,12 +30,18 @@ export interface Cluster {
 
 const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 
+/** An aggregate of more, perhaps of aggregates, counts as one that may lead anywhere: following each of many such chains takes too long. */
+const maxMembers = 64;
+
 /** An aggregate cluster has the hosts of its members too. */
 export function readClusters(resources: Pick<Resources, 'clusters' | 'endpoints'>): ReadonlyMap<string, Cluster> {
   const plain = new Map(resources.clusters.map(each => readCluster(each, resources)).map(each => [each.name, each]));
   const whole = (cluster: Cluster): Cluster => {
     const reached = new Set([cluster]);
-    for (const { members } of reached) for (const name of members) reached.add(plain.get(name) ?? cluster);
+    for (const { members } of reached) {
+      if (members.length + reached.size > maxMembers) return { ...cluster, isChosenByRequest: true };
+      for (const name of members) reached.add(plain.get(name) ?? cluster);
+    }
     return {
       ...cluster,
       endpoints: [...reached].flatMap(({ endpoints }) => endpoints),

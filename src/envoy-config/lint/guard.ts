@@ -7,7 +7,7 @@ import type { ProtoValue } from './proto-value.ts';
 
 /** Whether a guard follows this check on every route that a protected path reaches. */
 export function isGuarded({ later, manager, filter }: AuthzFilter): boolean {
-  return manager.protectedTargets.every(({ scopes }) => later.some(each => guards(each, scopes, filter.name)));
+  return manager.protectedScopes.every(scopes => later.some(each => guards(each, scopes, filter.name)));
 }
 
 const samples = ['', 'deny', 'unavailable', 'allowed', 'ALLOW'];

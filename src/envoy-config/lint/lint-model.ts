@@ -19,6 +19,7 @@ export interface LintModel {
   readonly names: OwnedNames;
   /** Of the configuration. */
   readonly listen: string;
+  readonly admin: string;
   /** Whether all listeners and routes are in the file. */
   readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
@@ -32,6 +33,8 @@ export interface LintModel {
   readonly protectedKeys: ReadonlySet<string>;
   /** The routes of the configuration that none of them leads on; none if the file is not complete. */
   readonly unreachable: readonly RouteTemplate[];
+  /** What `isProtectedCluster` has answered. */
+  readonly isProtectedByName: Map<string | undefined, boolean>;
 }
 
 export interface GuardedManager {
@@ -84,11 +87,11 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     const targets = manager.protectedTargets.map(at => ({ ...at, names, upstream: clusters.get(at.cluster ?? '') }));
     return [{ manager, names, checks, targets }];
   });
-  const protectedClusters = guarded.flatMap(({ targets, checks }) =>
-    targets
-      .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
-      .flatMap(({ cluster }) => cluster ?? []),
-  );
+  const protectedClusters = guarded.flatMap(({ targets, checks, manager }) => {
+    const isChecked = (scopes: readonly ProtoValue[]) => checks.some(({ filter }) => stateOf(filter, scopes).runs);
+    const checked = new Set(manager.protectedScopes.filter(isChecked));
+    return targets.filter(({ filterScopes }) => checked.has(filterScopes)).flatMap(({ cluster }) => cluster ?? []);
+  });
   const elsewhere = [...resources.discovery, ...listeners.flatMap(({ dynamic }) => dynamic)];
   const isComplete =
     !elsewhere.some(({ isPresent }) => isPresent) && guarded.every(({ manager }) => manager.dynamic.length === 0);
@@ -98,6 +101,7 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     policy,
     names,
     listen: config.listen,
+    admin: config.admin,
     isComplete,
     listeners,
     managers,
@@ -106,11 +110,18 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     protectedClusters: new Set(protectedClusters),
     protectedKeys: new Set([...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])])),
     unreachable,
+    isProtectedByName: new Map(),
   };
 }
 
 /** Whether a cluster has a host that is also behind protected routes. */
 export function isProtectedCluster(model: LintModel, name: string | undefined): boolean {
+  const known = model.isProtectedByName.get(name) ?? findProtected(model, name);
+  model.isProtectedByName.set(name, known);
+  return known;
+}
+
+function findProtected(model: LintModel, name: string | undefined): boolean {
   const { clusters, protectedClusters, protectedKeys } = model;
   // Undefined: the request chooses. Without protected clusters, any may be one.
   if (name === undefined || protectedClusters.size === 0) return true;
@@ -122,23 +133,27 @@ export function isProtectedCluster(model: LintModel, name: string | undefined): 
   );
 }
 
+/** In a chain. Others are not judged. */
+const maxChecks = 16;
+
 /** The ext_authz filters of a connection manager, whichever service they ask. */
 function readChecks(
   manager: ConnectionManager,
   context: Pick<AuthzFilter, 'config' | 'policy' | 'names'>,
   clusters: Clusters,
 ) {
-  return manager.chains.flatMap(chain =>
-    chain.filters.flatMap((filter, i): readonly AuthzFilter[] => {
-      if (filter.type !== filterTypes.extAuthz) return [];
+  return manager.chains.flatMap(chain => {
+    const filters = chain.filters.filter(({ type }) => type === filterTypes.extAuthz).slice(0, maxChecks);
+    return filters.map((filter): AuthzFilter => {
+      const i = chain.filters.indexOf(filter);
       const settings = filter.config;
       const service = settings.field('grpc_service');
       const cluster = clusters.get(service.field('envoy_grpc', 'cluster_name').text() ?? '');
       const timeoutSeconds = service.field('timeout').seconds() || undefined;
       const later = chain.filters.slice(i + 1).filter(each => runsForProtected(each, manager));
-      return [{ ...context, manager, chain, filter, settings, service, timeoutSeconds, cluster, later }];
-    }),
-  );
+      return { ...context, manager, chain, filter, settings, service, timeoutSeconds, cluster, later };
+    });
+  });
 }
 
 // Another ext_authz may ask another service; one over HTTP always does. If all of them do, a cluster has the wrong address instead.
@@ -152,7 +167,7 @@ function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
   return [at(true), named, at(undefined), overGrpc].find(each => each.length > 0) ?? [];
 }
 
-function runsForProtected(filter: HttpFilter, { protectedTargets }: ConnectionManager): boolean {
-  if (protectedTargets.length === 0) return !filter.isOff;
-  return protectedTargets.some(({ scopes }) => stateOf(filter, scopes).runs);
+function runsForProtected(filter: HttpFilter, { protectedScopes }: ConnectionManager): boolean {
+  if (protectedScopes.length === 0) return !filter.isOff;
+  return protectedScopes.some(scopes => stateOf(filter, scopes).runs);
 }

@@ -80,7 +80,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   };
   const isReported = (path: ValuePath): boolean => places.has(JSON.stringify(path));
   const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
-  const notJudged: NotJudged[] = [];
+  let notJudged: readonly NotJudged[] = [];
   for (const resources of readResources(root)) {
     const model = toLintModel(resources, config);
     const checks = model.guarded.flatMap(guarded => guarded.checks);
@@ -95,7 +95,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
     }
-    notJudged.push(...unknownParts(resources), ...foreignChecks(model), ...unknownAddresses(model));
+    notJudged = [notJudged, unknownParts(resources), foreignChecks(model), unknownAddresses(model)].flat();
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
 }
@@ -122,12 +122,12 @@ function unknownParts({
   const isInbound = (listener: ProtoValue): boolean =>
     listener.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2;
   return [
-    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'DumpedBootstrap')),
+    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap', ['static_resources'])),
     ...listeners.filter(isInbound).flatMap(each => findNotJudged(each, 'config.listener.v3.Listener')),
     ...clusters.flatMap(each => findNotJudged(each, 'config.cluster.v3.Cluster')),
     ...[...routes.values()].flatMap(each => findNotJudged(each, 'config.route.v3.RouteConfiguration')),
     ...[...endpoints.values()].flatMap(each => findNotJudged(each, 'config.endpoint.v3.ClusterLoadAssignment')),
-    ...[...filters.values()].flatMap(each => findNotJudged(each, 'HttpFilter')),
+    ...[...filters.values()].flatMap(each => findNotJudged(each, 'config.core.v3.TypedExtensionConfig')),
   ];
 }
 

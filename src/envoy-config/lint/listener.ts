@@ -38,6 +38,8 @@ export interface ConnectionManager extends ForPorts {
   readonly targets: readonly RouteTarget[];
   /** Those of them that get a protected path. */
   readonly protectedTargets: readonly RouteTarget[];
+  /** The different `filterScopes` of these. */
+  readonly protectedScopes: readonly (readonly ProtoValue[])[];
   /** Whether one of its virtual hosts leads all paths of a template to a cluster or a redirect. */
   readonly leadsOn: Leads;
   readonly dynamic: readonly ProtoValue[];
@@ -56,6 +58,8 @@ export interface HostRoute {
   readonly match: EnvoyRouteMatch;
   /** What may contain its settings, from the widest to the narrowest, weighted clusters left out. */
   readonly scopes: readonly ProtoValue[];
+  /** Those of them that have settings of filters. */
+  readonly filterScopes: readonly ProtoValue[];
 }
 
 export interface RouteTarget {
@@ -64,6 +68,8 @@ export interface RouteTarget {
   readonly action: ProtoValue;
   /** What may contain its settings, from the widest to the narrowest. */
   readonly scopes: readonly ProtoValue[];
+  /** Those of them that have settings of filters. */
+  readonly filterScopes: readonly ProtoValue[];
   /** Undefined if the request chooses. */
   readonly cluster: string | undefined;
   /** A protected path that it gets; undefined if it gets none. */
@@ -140,7 +146,8 @@ function readManager(
   ];
   const discovered = resources.routes.get(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
-  const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host));
+  const outer = withFilters([], routes);
+  const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host, outer));
   const dynamic = [
     ...(discovered === undefined ? [value.field('rds')] : []),
     value.field('scoped_routes'),
@@ -152,15 +159,24 @@ function readManager(
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   const leads = hosts.map(readLeads);
   const leadsOn: Leads = template => leads.some(each => each(template));
-  return { value, routes, hosts, chains, targets, protectedTargets, leadsOn, dynamic };
+  const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
+  return { value, routes, hosts, chains, targets, protectedTargets, protectedScopes, leadsOn, dynamic };
 }
 
-function readHost(routes: ProtoValue, value: ProtoValue): VirtualHost {
+/** The same list where nothing is added, so that equal lists are found at once. */
+function withFilters(scopes: readonly ProtoValue[], inner: ProtoValue): readonly ProtoValue[] {
+  return inner.field('typed_per_filter_config').isPresent ? [...scopes, inner] : scopes;
+}
+
+function readHost(routes: ProtoValue, value: ProtoValue, outer: readonly ProtoValue[]): VirtualHost {
+  const own = withFilters(outer, value);
   return {
     value,
     routes: value.items('routes').flatMap(route => {
       const match = readRouteMatch(route.field('match'));
-      return match === undefined ? [] : [{ value: route, match, scopes: [routes, value, route] }];
+      return match === undefined
+        ? []
+        : [{ value: route, match, scopes: [routes, value, route], filterScopes: withFilters(own, route) }];
     }),
   };
 }
@@ -176,7 +192,7 @@ function readLeads(host: VirtualHost): Leads {
 
 function readTargets(host: VirtualHost, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {
   const earlier = createEarlierMatches();
-  return host.routes.flatMap(({ value, match, scopes }) => {
+  return host.routes.flatMap(({ value, match, scopes, filterScopes }) => {
     const action = value.field('route');
     const paths = action.isPresent
       ? {
@@ -187,12 +203,17 @@ function readTargets(host: VirtualHost, protectedRoutes: ProtectedRoutes): reado
     earlier.add(match);
     if (paths === undefined) return [];
     const isCatchAll = remainingPaths.every(path => match.takes(path));
-    const reach = { match, action, ...paths, isCatchAll };
+    const reach = { match, action, ...paths, isCatchAll, filterScopes };
     const weighted = action.items('weighted_clusters', 'clusters');
     const mirrors = action.items('request_mirror_policies').map(each => each.field('cluster').text());
     return [
       ...(weighted.length === 0 ? [{ ...reach, scopes, cluster: action.field('cluster').text() }] : []),
-      ...weighted.map(each => ({ ...reach, scopes: [...scopes, each], cluster: each.field('name').text() })),
+      ...weighted.map(each => ({
+        ...reach,
+        scopes: [...scopes, each],
+        filterScopes: withFilters(filterScopes, each),
+        cluster: each.field('name').text(),
+      })),
       // A copy of a checked request has been checked.
       ...mirrors.map(cluster => ({ ...reach, scopes, cluster, protectedPath: undefined, lookAlikePath: undefined })),
     ];

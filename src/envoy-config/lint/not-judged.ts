@@ -1,5 +1,6 @@
 // Names what the lint does not know: every field, value and extension of a file that known-messages.ts does not have.
 import { wholeAnswersScript } from '../authz-cluster.ts';
+import messages from './envoy-messages.json' with { type: 'json' };
 import { knownMessages, possibleHarm } from './known-messages.ts';
 import type { ProtoValue, ValuePath } from './proto-value.ts';
 
@@ -10,43 +11,34 @@ export interface NotJudged {
 }
 
 interface Field {
-  readonly values: ReadonlySet<string> | undefined;
-  readonly message: string | undefined;
-  readonly isMap: boolean;
+  readonly kind: string | undefined;
+  /** After `=`: names of values. After `:`: a message. */
+  readonly rest: string;
 }
 
-/** Undefined: whatever the message has is harmless. */
-type Fields = ReadonlyMap<string, Field> | undefined;
+type Fields = ReadonlyMap<string, Field>;
 
-const bootstrap = 'config.bootstrap.v3.Bootstrap';
-const tables = new Map<string, Fields>(
-  Object.entries({
-    ...knownMessages,
-    // A dump has its listeners and clusters in sections of their own.
-    DumpedBootstrap: (knownMessages[bootstrap] ?? '').replace(':StaticResources', ''),
-  }).map(([name, text]) => [name, toFields(text)]),
-);
+const toTable = (texts: Readonly<Record<string, string>>): ReadonlyMap<string, Fields> =>
+  new Map(Object.entries(texts).map(([name, text]) => [name, toFields(text)]));
 
 function toFields(text: string): Fields {
-  if (text === '*') return undefined;
   const words = text.split(/\s+/).filter(word => word !== '');
   return new Map(
     words.map(word => {
-      const [, name = '', kind, rest = ''] = /^([\w.]+)(?:([=:<])(.*))?$/.exec(word) ?? [];
-      return [
-        name,
-        {
-          values: kind === '=' ? new Set(rest.split('|')) : undefined,
-          message: kind === ':' || kind === '<' ? rest : undefined,
-          isMap: kind === '<',
-        },
-      ];
+      const [, name = '', kind, rest = ''] = /^([\w.*]+)(?:([=:])(.*))?$/.exec(word) ?? [];
+      return [name, { kind, rest }];
     }),
   );
 }
 
-/** `message` is one of known-messages.ts. */
-export function findNotJudged(root: ProtoValue, message: string): readonly NotJudged[] {
+const [known, described] = [toTable(knownMessages), toTable(messages)];
+
+/** `message` is one of known-messages.ts; the fields in `left out` are looked at elsewhere. */
+export function findNotJudged(
+  root: ProtoValue,
+  message: string,
+  leftOut: readonly string[] = [],
+): readonly NotJudged[] {
   const found: NotJudged[] = [];
   const add = (at: ProtoValue, says: string, name: string): void => {
     const [, harm = 'the lint does not know what it does'] = possibleHarm.find(([pattern]) => pattern.test(name)) ?? [];
@@ -54,35 +46,42 @@ export function findNotJudged(root: ProtoValue, message: string): readonly NotJu
   };
 
   function visitMessage(value: ProtoValue, name: string): void {
-    if (name === 'Any') {
-      visitAny(value);
-      return;
-    }
-    const fields = tables.get(name);
-    if (fields === undefined) return;
+    const [fields, types] = [known.get(name), described.get(name)];
+    if (fields === undefined || fields.has('*')) return;
     for (const fieldName of value.names()) {
-      if (fieldName === '@type') continue;
-      const field = fields.get(fieldName);
+      if (fieldName === '@type' || (value === root && leftOut.includes(fieldName))) continue;
+      const [field, type] = [fields.get(fieldName), types?.get(fieldName)];
       const at = value.field(fieldName);
-      if (field === undefined) add(at, 'is not judged', fieldName);
-      else if (field.isMap) for (const entry of at.entries()) visitMessage(entry, field.message ?? '');
-      else if (field.message !== undefined) for (const each of at.items()) visitMessage(each, field.message);
-      else if (field.values !== undefined && !field.values.has(at.scalarText() ?? ''))
-        add(at, 'has a value that is not judged', fieldName);
+      if (types !== undefined && type === undefined)
+        found.push({ path: at.path, message: `is no field of Envoy 1.40` });
+      else if (field === undefined) add(at, 'is not judged', fieldName);
+      else if (field.kind === '=') visitValue(at, fieldName, field.rest.split('|'), type?.rest.split('|') ?? []);
+      else visitField(at, type?.kind === ':' ? type.rest : field.rest);
     }
+    const isNamed =
+      fields.has('typed_config') && !['typed_config', 'config_discovery'].some(each => value.field(each).isPresent);
+    // A name alone has no settings. Only sockets are found by it.
+    if (isNamed && /^envoy\.(?!transport_sockets\.)/.test(value.field('name').text() ?? ''))
+      add(value, 'is not judged', 'name');
   }
 
-  /** An extension, alone or in a TypedExtensionConfig (`name`, `typed_config`). */
-  function visitAny(value: ProtoValue): void {
-    const config = value.field('typed_config');
-    const { type, message: inner } = (config.isPresent ? config : value).any();
-    // A name alone has no settings. Only sockets are found by it.
-    if (type === '') {
-      if (/^envoy\.(?!transport_sockets\.)/.test(value.field('name').text() ?? '')) add(value, 'is not judged', 'name');
-      return;
-    }
+  function visitField(at: ProtoValue, type: string): void {
+    if (type === 'Any' && at.entry('@type').isPresent) visitExtension(at);
+    else if (type === 'Any') for (const each of at.entries()) visitExtension(each);
+    else if (known.has(type)) for (const each of at.items()) visitMessage(each, type);
+  }
+
+  /** An enum value by its name or its number. */
+  function visitValue(at: ProtoValue, field: string, good: readonly string[], names: readonly string[]): void {
+    const text = at.scalarText() ?? '';
+    if (!good.includes(text) && !good.includes(names[Number(text)] ?? ''))
+      add(at, 'has a value that is not judged', field);
+  }
+
+  function visitExtension(value: ProtoValue): void {
+    const { type, message: inner } = value.any();
     const name = type.replace(/^envoy\./, '').replace(/^extensions\./, '');
-    if (tables.has(name)) visitMessage(inner, name);
+    if (known.has(name)) visitMessage(inner, name);
     else if (inner.field('default_source_code', 'inline_string').text() !== wholeAnswersScript)
       add(value, `(${type}) is not judged`, name);
   }

@@ -73,8 +73,8 @@ function isOpen(model: LintModel, guarded: GuardedManager | undefined, target: R
   return guarded === undefined || (target.lookAlikePath === undefined && isUnchecked(guarded.checks, target));
 }
 
-function isUnchecked(checks: readonly AuthzFilter[], { scopes }: Pick<RouteTarget, 'scopes'>): boolean {
-  return !checks.some(({ filter }) => stateOf(filter, scopes).runs);
+function isUnchecked(checks: readonly AuthzFilter[], { filterScopes }: Pick<RouteTarget, 'filterScopes'>): boolean {
+  return !checks.some(({ filter }) => stateOf(filter, filterScopes).runs);
 }
 
 function pathOf({ match: { scope } }: RouteTarget): string {
@@ -90,10 +90,10 @@ function covers(open: OpenPath, { scope, takesMethod }: RouteTarget['match']): b
 
 function isServed({ manager, checks }: GuardedManager, open: OpenPath): boolean {
   const paths = open.subtree ? [open.path, `${open.path}/x`] : [open.text];
-  const serves = ({ value, scopes }: HostRoute) =>
+  const serves = ({ value, filterScopes }: HostRoute) =>
     isAnswer(value) &&
-    isUnchecked(checks, { scopes }) &&
-    !checks.some(({ later, filter }) => later.some(each => guards(each, scopes, filter.name)));
+    isUnchecked(checks, { filterScopes }) &&
+    !checks.some(({ later, filter }) => later.some(each => guards(each, filterScopes, filter.name)));
   return manager.hosts.some(host =>
     paths.every(path =>
       open.methods.every(method => {

@@ -28,7 +28,7 @@ export function readRemovals(manager: ConnectionManager, checks: readonly AuthzF
   const byChain = checks.map(({ chain, filter }) =>
     filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations', manager),
   );
-  const byRoute = manager.protectedTargets.map(({ scopes }) => routeRemovals(checks, scopes));
+  const byRoute = manager.protectedScopes.map(scopes => routeRemovals(checks, scopes));
   return name =>
     isRemovedEarly(name) ||
     byChain.every(removes => removes(name)) ||
@@ -68,14 +68,10 @@ export function readTrailerRemovals({ chain, manager }: AuthzFilter): Removal {
 }
 
 /** Counts the filters that no protected route turns off. */
-function filterRemovals(
-  filters: readonly HttpFilter[],
-  list: string,
-  { protectedTargets }: ConnectionManager,
-): Removal {
+function filterRemovals(filters: readonly HttpFilter[], list: string, { protectedScopes }: ConnectionManager): Removal {
   const active = filters
-    .filter(({ type, isOff }) => type === filterTypes.headerMutation && !(isOff && protectedTargets.length === 0))
-    .filter(filter => protectedTargets.every(({ scopes }) => stateOf(filter, scopes).runs));
+    .filter(({ type, isOff }) => type === filterTypes.headerMutation && !(isOff && protectedScopes.length === 0))
+    .filter(filter => protectedScopes.every(scopes => stateOf(filter, scopes).runs));
   return anyOf(active.flatMap(({ config }) => config.field('mutations').items(list)));
 }
 

@@ -1,5 +1,5 @@
 // Reads which paths and methods an Envoy route matches.
-import { readStringMatcher } from './name-pattern.ts';
+import { maxPatternLength, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
@@ -45,10 +45,9 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
     const unjudged = named === undefined ? match : match.field(named);
     return { takes: () => true, takesMethod, scope: undefined, isSure: false, head: '', start: [], unjudged };
   }
-  const takes = (path: string): boolean => paths.takes(path) && takesTarget(path);
   return {
     ...paths,
-    takes,
+    ...(takesTarget !== anyValue && { takes: (path: string) => paths.takes(path) && takesTarget(path) }),
     takesMethod,
     isSure: match.names().every(name => unconditional.has(name)),
     unjudged: undefined,
@@ -74,7 +73,9 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   if (path !== undefined)
     return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, (each, text) => each === text);
   if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, isUnder);
-  const alternatives = (match.field('safe_regex', 'regex').text() ?? '').split('|').map(each => plainRegex.exec(each));
+  const regex = match.field('safe_regex', 'regex').text() ?? '';
+  if (regex.length > maxPatternLength) return undefined;
+  const alternatives = regex.split('|').map(each => plainRegex.exec(each));
   if (alternatives.length > 1 && !alternatives.includes(null)) {
     const all = alternatives.map(each => plainPath(each ?? [], literal));
     return { takes: path => all.some(each => each?.takes(path)), head: '', start: [], scope: undefined };
@@ -101,10 +102,13 @@ function plainPath(
   });
 }
 
+const anyValue = (): boolean => true;
+
 /** Conditions on a pseudo-header. Every value may meet one that is not understood. */
 function readHeader(match: ProtoValue, name: string): (value: string) => boolean {
-  const patterns = match
-    .items('headers')
+  const headers = match.items('headers');
+  if (headers.length === 0) return anyValue;
+  const patterns = headers
     .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
     .map(each => each.field('string_match'))
     .filter(({ isPresent }) => isPresent)

@@ -12,17 +12,16 @@ export const wayRules = {
     what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface, except one for `/stats/prometheus` or `/ready` alone",
     why: 'a client could read the configuration, change runtime settings and stop Envoy',
     fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`',
-    find: model => waysTo(model, [model.resources.admin.field('address')], "leads to Envoy's admin interface", true),
+    find: model =>
+      waysTo(model, keysOf([model.resources.admin.field('address')]), "leads to Envoy's admin interface", true),
   },
   'way-to-authz': {
-    what: 'A route, a mirror or a TCP proxy leads to account-authz itself',
+    what: 'A route, a mirror or a TCP proxy leads to account-authz itself, or to its `admin`',
     why: 'a client could ask it about requests of its own making, and flood it past the limits of the check',
     fix: 'remove the route: only ext_authz asks account-authz',
     find: model => {
-      const own = new Set([addressKey(toListenAddress(model.listen))]);
-      return waysOf(model)
-        .filter(({ cluster }) => leadsTo(cluster, own))
-        .map(({ at }) => ({ at, says: 'leads to account-authz' }));
+      const own = [model.listen, model.admin].map(text => addressKey(toListenAddress(text)));
+      return waysTo(model, own, 'leads to account-authz');
     },
   },
   'way-to-listener': {
@@ -32,9 +31,11 @@ export const wayRules = {
     find: model =>
       waysTo(
         model,
-        model.resources.listeners
-          .flatMap(listener => [listener, ...listener.items('additional_addresses')])
-          .map(each => each.field('address')),
+        keysOf(
+          model.resources.listeners
+            .flatMap(listener => [listener, ...listener.items('additional_addresses')])
+            .map(each => each.field('address')),
+        ),
         'leads back to a listener of this Envoy',
       ),
   },
@@ -96,16 +97,17 @@ interface Way {
   readonly isForMetrics: boolean;
 }
 
-function waysTo(
-  model: LintModel,
-  addresses: readonly ProtoValue[],
-  says: string,
-  exceptMetrics = false,
-): readonly Finding[] {
-  const known = addresses.map(readAddress).flatMap(each => (each === undefined ? [] : addressKey(each)));
-  const keys = new Set(known.filter(key => !key.endsWith(':0')));
-  return waysOf(model)
-    .filter(({ cluster, isForMetrics }) => !(exceptMetrics && isForMetrics) && leadsTo(cluster, keys))
+function keysOf(addresses: readonly ProtoValue[]): readonly string[] {
+  return addresses.map(readAddress).flatMap(each => (each === undefined ? [] : addressKey(each)));
+}
+
+function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {
+  const keys = new Set(to.filter(key => !key.endsWith(':0')));
+  const all = waysOf(model);
+  const reached = new Set(all.map(({ cluster }) => cluster));
+  const leading = new Set([...reached].filter(cluster => leadsTo(cluster, keys)));
+  return all
+    .filter(({ cluster, isForMetrics }) => !(exceptMetrics && isForMetrics) && leading.has(cluster))
     .map(({ at }) => ({ at, says }));
 }
 
@@ -113,8 +115,16 @@ function leadsTo(cluster: Cluster | undefined, keys: ReadonlySet<string>): boole
   return [...(cluster?.keys ?? [])].some(key => keys.has(key));
 }
 
+const waysByModel = new WeakMap<LintModel, readonly Way[]>();
+
 /** From each listener that is not for outbound traffic. */
-export function waysOf({ managers, listeners, clusters }: LintModel): readonly Way[] {
+export function waysOf(model: LintModel): readonly Way[] {
+  const known = waysByModel.get(model) ?? findWays(model);
+  waysByModel.set(model, known);
+  return known;
+}
+
+function findWays({ managers, listeners, clusters }: LintModel): readonly Way[] {
   const named = (at: ProtoValue, isForMetrics: boolean): Way => ({
     at,
     cluster: clusters.get(at.text() ?? ''),

@@ -1,24 +1,11 @@
-// The lint as a whole: its messages, the rule table in docs/envoy-lint.md, and its robustness against any input.
-import { readFileSync } from 'node:fs';
+// The lint as a whole: its messages, and its robustness against any input.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import messages from '../../../src/envoy-config/lint/envoy-messages.json' with { type: 'json' };
+import { knownMessages } from '../../../src/envoy-config/lint/known-messages.ts';
 import { lintBootstrap, lintRules } from '../../../src/envoy-config/lint/lint.ts';
 import { runs } from '../../support/foreign-bytes.ts';
-import { type Part, problemsAfter, shipped } from './shipped.ts';
-
-const page = readFileSync(new URL('../../../docs/envoy-lint.md', import.meta.url), 'utf8');
-
-describe('docs/envoy-lint.md', () => {
-  it('lists every rule with the texts of the code', () => {
-    const rows = page.split('\n').filter(line => /^\| `[a-z0-9-]+` \|/.test(line));
-    const cell = (text: string) => text.replaceAll('|', '\\|');
-    expect(rows).to.deep.equal(
-      Object.entries(lintRules).map(
-        ([id, { what, why, fix }]) => `| \`${id}\` | ${cell(what)} | ${cell(why)} | ${cell(fix)} |`,
-      ),
-    );
-  });
-});
+import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
 
 describe('lint problem', () => {
   it('states the mistake, its effect and the remedy, and ends with its rule', () => {
@@ -126,5 +113,29 @@ describe('lint of arbitrary input', () => {
     });
     expect(problems).to.deep.equal([]);
     expect(performance.now() - start).to.be.below(60_000);
+  });
+});
+
+describe('knownMessages', () => {
+  const fieldsOf = (text: string) => text.split(/\s+/).map(word => /^[\w.]+/.exec(word)?.[0] ?? '');
+
+  it('has no message and no field that Envoy does not have', () => {
+    const ofEnvoy: Readonly<Record<string, string>> = messages;
+    const rows = Object.entries(knownMessages).filter(([name, text]) => !['', '*'].includes(text) && name.includes('.'));
+    const wrong = rows.flatMap(([name, text]) => {
+      const real = fieldsOf(ofEnvoy[name] ?? '');
+      return fieldsOf(text).flatMap(field => (real.includes(field) ? [] : `${name}.${field}`));
+    });
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('tells a field that Envoy does not have from one that is not judged', () => {
+    const says = (edit: (p: Shipped) => unknown) => lintAfter(edit).notJudged.map(({ message }) => message);
+    expect(says(p => Object.assign(p.manager, { a_field_of_a_later_envoy: true }))).to.deep.equal([
+      'is no field of Envoy 1.40',
+    ]);
+    expect(says(p => Object.assign(p.manager, { typed_header_validation_config: {} }))).to.deep.equal([
+      'is not judged: the lint does not know what it does',
+    ]);
   });
 });

@@ -1,0 +1,14 @@
+// docs/envoy-lint.md: its table of rules, from the rules. What stands above the table is written by hand.
+import { readFileSync } from 'node:fs';
+import { lintRules } from '../../src/envoy-config/lint/lint.ts';
+
+const page = new URL('../../docs/envoy-lint.md', import.meta.url);
+const head = '| id | what | why | fix |\n|---|---|---|---|\n';
+
+export function makeLintPage(): string {
+  const [written = ''] = readFileSync(page, 'utf8').split(head);
+  const rows = Object.entries(lintRules).map(([id, { what, why, fix }]) =>
+    [`\`${id}\``, what, why, fix].map(cell => cell.replaceAll('|', '\\|')).join(' | '),
+  );
+  return `${written}${head}${rows.map(row => `| ${row} |\n`).join('')}`;
+}
