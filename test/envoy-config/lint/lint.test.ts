@@ -121,7 +121,9 @@ describe('knownMessages', () => {
 
   it('has no message and no field that Envoy does not have', () => {
     const ofEnvoy: Readonly<Record<string, string>> = messages;
-    const rows = Object.entries(knownMessages).filter(([name, text]) => !['', '*'].includes(text) && name.includes('.'));
+    const rows = Object.entries(knownMessages).filter(
+      ([name, text]) => !['', '*'].includes(text) && name.includes('.'),
+    );
     const wrong = rows.flatMap(([name, text]) => {
       const real = fieldsOf(ofEnvoy[name] ?? '');
       return fieldsOf(text).flatMap(field => (real.includes(field) ? [] : `${name}.${field}`));
