@@ -21,8 +21,7 @@ export interface Bar {
 
 export interface Outcome {
   readonly instances: number;
-  /** Fetches of the whole fleet in each second from 0 on. */
-  readonly fetches: readonly number[];
+  /** Fetches of the whole fleet in a second from 0 on. */
   readonly mean: number;
   readonly peak: number;
   /** The mean from the second minute on. */
@@ -34,9 +33,8 @@ export interface Outcome {
 
 export function runFleet(
   scenario: Scenario,
-  options: { readonly instances: number; readonly seed: number; readonly onProgress?: (share: number) => void },
+  { instances, seed }: { readonly instances: number; readonly seed: number },
 ): Outcome {
-  const { instances, seed, onProgress = () => undefined } = options;
   const random = createRandom(seed);
   const fetches = Array.from({ length: Math.ceil(scenario.endMs / 1000) }, () => 0);
   const good = { allowed: 0, invalid: 0, unavailable: 0 };
@@ -58,13 +56,10 @@ export function runFleet(
     };
     runInstance(scenario, startMs, random, observer);
     usableMs.push(usable ?? Number.POSITIVE_INFINITY);
-    if (index % 100 === 0) onProgress(index / instances);
   }
-  onProgress(1);
   usableMs.sort((one, other) => one - other);
   return {
     instances,
-    fetches,
     mean: meanOf(fetches),
     peak: Math.max(...fetches),
     afterFirstMinute: meanOf(fetches.slice(60)),
