@@ -5,9 +5,11 @@ import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
+import { useRunning } from '../support/use-running.ts';
 import { configuration, startIssuer } from './lab.ts';
 
 describe('drain of a real Envoy', () => {
+  const issuer = useRunning(startIssuer);
   let envoy: RunningEnvoy;
   let admin: string;
   let client: Socket;
@@ -29,13 +31,6 @@ describe('drain of a real Envoy', () => {
     await envoy.stop();
   });
 
-  it('fails the readiness of Envoy and waits at most --seconds', async () => {
-    const { code, stdout } = await runCommand('drain', ['--envoy-admin', admin, '--seconds', '1']);
-    expect(code).to.equal(0);
-    expect(stdout).to.contain('still open');
-    expect(await readiness()).to.equal(503);
-  });
-
   it('ends when the last connection is closed with its answer', async () => {
     const draining = runCommand('drain', ['--envoy-admin', admin, '--seconds', '600']);
     while ((await readiness()) !== 503);
@@ -43,23 +38,17 @@ describe('drain of a real Envoy', () => {
     expect((await draining).stdout).to.equal('no connection is open\n');
   });
 
-  it('does what POST /healthcheck/ok takes back', async () => {
-    await runCommand('drain', ['--envoy-admin', admin, '--seconds', '0']);
-    await fetch(`${admin}/healthcheck/ok`, { method: 'POST' });
-    expect(await readiness()).to.equal(200);
-    expect(String(await get())).not.to.match(/^connection: close\r$/im);
-  });
-
-  it('is taken back by serve --envoy-admin', async () => {
-    await runCommand('drain', ['--envoy-admin', admin, '--seconds', '0']);
+  it('fails the readiness of Envoy, waits at most --seconds, and is taken back by serve --envoy-admin', async () => {
+    const { code, stdout } = await runCommand('drain', ['--envoy-admin', admin, '--seconds', '1']);
+    expect(code).to.equal(0);
+    expect(stdout).to.contain('still open');
     expect(await readiness()).to.equal(503);
-    const issuer = await startIssuer();
     const service = await startServiceProcess(configuration(issuer.jwksUrl), { arguments: ['--envoy-admin', admin] });
     try {
       expect(await readiness()).to.equal(200);
+      expect(String(await get())).not.to.match(/^connection: close\r$/im);
     } finally {
       await service.kill();
-      await issuer.stop();
     }
   });
 });

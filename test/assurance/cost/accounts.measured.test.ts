@@ -1,4 +1,4 @@
-// The cost of a token with as many accounts, roles and scopes as fit, new and known, and of hostile hosts.
+// The cost of a token with as many accounts, roles and scopes as fit, new, and of hostile hosts.
 import { expect } from 'chai';
 import { checkRequest } from '../../../lab/check-request.ts';
 import { signingKey } from '../../../lab/signing-key.ts';
@@ -7,8 +7,6 @@ import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { createWholeCheck, statusOf, type WholeCheck } from '../../support/whole-check.ts';
 import { allowedRequestMicroseconds, maxMultiple, microsecondsOf } from './processor-time.ts';
 
-/** A look at the letters of each of a thousand accounts takes half the time of a known token. */
-const maxMultipleKnown = 1.25;
 const maxBytes = 65_536;
 const names = Array.from({ length: 1000 }, (_, i) => `n-${i}`);
 const roleNames = Array.from({ length: 100 }, (_, i) => `r${i}`);
@@ -87,33 +85,16 @@ describe('the cost of accounts, roles and hosts', () => {
       expect(microseconds / unit).to.be.at.most(maxMultiple);
     });
   }
-
-  for (const each of cases.filter(({ claims, status }) => claims !== undefined && status === 0)) {
-    it(`is at most ${maxMultipleKnown} known tokens of one account and the same length for ${each.name}, once known`, async () => {
-      const pad = 'x'.repeat(JSON.stringify(each.claims).length);
-      const runs = await Promise.all(
-        [each, { name: 'unit', claims: { pad }, status: 0 }].map(async one => {
-          const check = await checkOf(one, 10);
-          const message = await messageOf(one);
-          await check(message);
-          expect(check(message)).to.be.instanceOf(Buffer);
-          return () => check(message);
-        }),
-      );
-      const [known = 0, one = 0] = await microsecondsOf(runs, 50);
-      expect(known / one).to.be.at.most(maxMultipleKnown);
-    });
-  }
 });
 
-function checkOf({ sources, host }: Case, maxTokens = 0): Promise<WholeCheck> {
+function checkOf({ sources, host }: Case): Promise<WholeCheck> {
   const settings = {
     token: { maxBytes },
     routes: [{ path: '/api/subscriptions/:account_id' }],
     ...(host === undefined ? {} : { account: { hosts: ['api.test', ':account_id.api.test'] } }),
     roles: { owner: ['*'], ...Object.fromEntries(roleNames.map(name => [name, ['*']])) },
     ...(sources !== undefined && 'scope' in sources ? { scopes: { s0: ['*'] } } : {}),
-    cache: { maxTokens },
+    cache: { maxTokens: 0 },
   };
   return createWholeCheck(settings, { claims: { ...sources } });
 }
