@@ -7,7 +7,7 @@ import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printableValue } from '../text/printable.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
+import { loadFetchSettings } from './fetching-config.ts';
 import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
@@ -51,23 +51,20 @@ export const explain = defineCommand({
     const now = at === undefined ? undefined : parseInstant(at);
     if (at !== undefined && now === undefined)
       throw new CommandError('--at must be an RFC 3339 time or seconds since 1970');
-    const loaded = await loadFetchingConfig(file, io, { readsNamedFiles: !values['without-files'] });
-    if (headers.some(([name, value]) => isTokenLine(loaded.config.token.from, name, value)))
+    const settings = await loadFetchSettings('explain', file, io, { readsNamedFiles: !values['without-files'] });
+    if (headers.some(([name, value]) => isTokenLine(settings.config.token.from, name, value)))
       throw new CommandError('--header must not be a place of the token: pass the token on standard input');
-    if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
+    if (settings.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
       throw new CommandError(
         "--header 'host: NAME' is required: account.hosts names the hosts that requests may be for",
       );
     const authorization = await readAuthorization('explain', io);
 
     const live = await checkLive({
-      config: loaded.config,
+      ...settings,
       request: { method, target: path, headers },
       authorization,
       now: now ?? Date.now() / 1000,
-      revocations: loaded.revocations,
-      proxy: proxyOf(io.env),
-      onWarning: warning => io.stderr.write(`account-authz explain: ${warning}\n`),
     });
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];

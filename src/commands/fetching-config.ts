@@ -1,16 +1,24 @@
-// What commands that fetch keys share: the environment that affects it, and the configuration.
-import { type LoadedConfig, type LoadOptions, loadConfig } from '../config/load.ts';
+// What commands that decide with fetched keys share: the configuration, its revocation list, and how keys are fetched here.
+import { type LoadOptions, loadConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import type { ProxySettings } from '../keys/proxy.ts';
+import { printable } from '../text/printable.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 /** Rejects with a CommandError. */
-export async function loadFetchingConfig(file: string, io: CommandIo, options?: LoadOptions): Promise<LoadedConfig> {
+export async function loadFetchSettings(command: string, file: string, io: CommandIo, options?: LoadOptions) {
   requireSafeEnvironment(io.env);
   const loaded = await loadConfig(file, options);
-  if (loaded.kind === 'config') return loaded;
-  throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
+  if (loaded.kind === 'misconfiguration')
+    throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
+  const { config, revocations } = loaded;
+  const onWarning = (warning: string): void => {
+    io.stderr.write(`account-authz ${command}: warning: ${printable(warning, maxTextLength)}\n`);
+  };
+  return { config, revocations, proxy: proxyOf(io.env), onWarning };
 }
+
+const maxTextLength = 2048;
 
 export function requireSafeEnvironment(env: CommandIo['env']): void {
   // Node would not verify certificates, so anybody could serve the keys.

@@ -7,7 +7,7 @@ import { tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/re
 import { runCases } from '../offline/policy-test/run-cases.ts';
 import { errorCode } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
+import { loadFetchSettings } from './fetching-config.ts';
 
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE] [--without-files]
 
@@ -46,21 +46,15 @@ export const test = defineCommand({
   async run({ values, operand, io }) {
     const { config: file, junit } = values;
     if (operand === undefined) throw new CommandError('the file of cases is required: account-authz test CASES.yaml');
-    const loaded = await loadFetchingConfig(file, io, {
+    const settings = await loadFetchSettings('test', file, io, {
       readsNamedFiles: !values['without-files'],
     });
     const parsedCases = parseCases(await loadBoundedFile(operand), {
-      needsHost: loaded.config.account.hosts !== undefined,
+      needsHost: settings.config.account.hosts !== undefined,
     });
     if (parsedCases.kind === 'misconfiguration')
       throw new CommandError(formatProblems(operand, parsedCases.problems), { areLines: true });
     const { cases } = parsedCases;
-    const settings = {
-      config: loaded.config,
-      revocations: loaded.revocations,
-      proxy: proxyOf(io.env),
-      onWarning: (warning: string) => io.stderr.write(`account-authz test: ${warning}\n`),
-    };
     io.stdout.write(tapPlan(cases.length));
     let number = 0;
     const results = await runCases(settings, cases, result => {

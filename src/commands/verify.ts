@@ -1,9 +1,8 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
-import type { Config } from '../config/schema.ts';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { type FetchedKeys, fetchKeys } from '../offline/fetched-keys.ts';
+import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
 import { answersAsExpected } from '../offline/verify/comparison.ts';
 import { readGivenToken } from '../offline/verify/given-token.ts';
@@ -15,9 +14,8 @@ import { version } from '../package.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
-import { printable } from '../text/printable.ts';
-import { CommandError, type CommandIo, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchingConfig, proxyOf } from './fetching-config.ts';
+import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { loadFetchSettings } from './fetching-config.ts';
 import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz verify URL [--config FILE] [--connect-to HOST:PORT] [--allow-http] [--ca FILE] [--json]
@@ -40,8 +38,6 @@ Example: account-authz verify https://gateway.example --config config.yaml < tok
 Exit code: 0 as expected, 3 not, 1 invalid configuration, usage error, no answer within 5 seconds, or no keys here.
 `;
 
-const maxTextLength = 2048;
-
 export const verify = defineCommand({
   name: 'verify',
   usage,
@@ -62,18 +58,16 @@ export const verify = defineCommand({
     if (connectTo?.kind === 'problem') throw new CommandError(`--connect-to ${connectTo.problem}`);
     const ca = await loadTrusted(caFile);
     // The machine has the files of the service only by chance.
-    const loaded = await loadFetchingConfig(file, io, { readsNamedFiles: false });
-    const { config } = loaded;
+    const settings = await loadFetchSettings('verify', file, io, { readsNamedFiles: false });
+    const { config } = settings;
     if (config.account.hosts !== undefined && hostEntryOf(config.account, url.hostname) === undefined)
       throw new CommandError('URL must have a host that an entry of account.hosts matches');
     // A terminal would wait for input, and the token is optional.
     const authorization = io.stdin.isTTY === true ? undefined : await readAuthorization('verify', io);
 
-    const warn = (warning: string): unknown =>
-      io.stderr.write(`account-authz verify: warning: ${printable(warning, maxTextLength)}\n`);
-    const revocations = await loadRevocationList(config, warn);
+    const revocations = await loadRevocationList(settings);
     const token = authorization === undefined ? undefined : readGivenToken(authorization, config);
-    const { rings, stop } = await loadKeys(config, io, warn);
+    const { rings, stop } = await loadKeys(settings);
     try {
       const gateway = { url, connectTo, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
       const verification = await verifyGateway({ gateway, config, rings, revocations, token });
@@ -88,7 +82,8 @@ export const verify = defineCommand({
 });
 
 /** Without those of an issuer whose jwksFile is not on this machine. */
-async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) => unknown): Promise<FetchedKeys> {
+async function loadKeys(settings: FetchSettings): Promise<FetchedKeys> {
+  const { config, onWarning } = settings;
   const [fromFiles, fromUrls] = [true, false].map(isFile =>
     config.issuers.filter(({ jwksFile }) => (jwksFile !== undefined) === isFile),
   );
@@ -96,10 +91,10 @@ async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) =
   const fetched = await Promise.all(
     groups.map(async issuers => {
       try {
-        return await fetchKeys({ config: { ...config, issuers }, proxy: proxyOf(io.env), onWarning: warn });
+        return await fetchKeys({ ...settings, config: { ...config, issuers } });
       } catch (error) {
         if (!isKeyFileError(error)) throw error;
-        warn(error.message);
+        onWarning(error.message);
         return undefined;
       }
     }),
@@ -112,15 +107,13 @@ async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) =
 }
 
 /** What cannot be read is a warning: the list is on the machine of the service. */
-async function loadRevocationList(
-  { revocation }: Config,
-  warn: (warning: string) => unknown,
-): Promise<RevocationList | undefined> {
+async function loadRevocationList({ config, onWarning }: FetchSettings): Promise<RevocationList | undefined> {
+  const { revocation } = config;
   if (revocation === undefined) return undefined;
   const loaded = await loadRevocations(revocation.file);
   if (loaded.kind === 'revocations') return loaded.list;
   const why = loaded.kind === 'problem' ? loaded.problem : `line ${loaded.problems[0]?.line} is invalid`;
-  warn(`revocation.file: ${why}: a revoked token is expected to be allowed`);
+  onWarning(`revocation.file: ${why}: a revoked token is expected to be allowed`);
   return undefined;
 }
 

@@ -94,7 +94,7 @@ export function parseCases(
   { needsHost }: { readonly needsHost: boolean },
 ): { readonly kind: 'cases'; readonly cases: readonly PolicyCase[] } | Misconfiguration {
   if (content.kind === 'problem') return unreadable(content.problem);
-  const document = parseYamlDocument(content.bytes);
+  const document = parseYamlDocument(content.bytes, { maxValues: 100_000 });
   const problems = document.problems.map(toProblem);
   if (document.kind === 'problems') return misconfiguration(problems);
   const parsed = casesSchema.safeParse(document.value, { reportInput: true });
