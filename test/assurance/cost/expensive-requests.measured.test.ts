@@ -42,68 +42,32 @@ interface Place {
   message(input: string, authorization: Line): Buffer;
 }
 
-const queries: readonly Pattern[] = [
-  ['%41', '+', 'a['],
-  ['', '%&'],
-  ['&%'.repeat(255), '%'],
-  ['', '%'],
-  ['', '%25'],
-  ['', '\u0301'],
-  ['%41', '\ufdfa'],
-  ['%41=', ';'],
-  ['%41', 'account_id;'],
-  ['', '&{n}=%41'],
-  ['%41', '['],
-  ['%41', '\0', 'a'],
-  ['account_id.%41', '.'],
-  ['=account_id;%41', 'a;'],
-  ['x=account_id;%41', 'a%41;'],
-  ['_method;%41', '%;'],
-  ['account_id%2541', '%2541'],
-  ['accountid%41', '\uff41'],
-];
-const paths: readonly Pattern[] = [
-  ['/', 'a/'],
-  ['/a', '.', '!'],
-  ['/', '/'],
-  ['/', '%C3%9C/'],
-  ['/', '%20.', '%FF'],
-  ['/', '%FF'],
-  ['/', '+/'],
-];
+/** Patterns in a text: `head|repeated|tail`, between spaces. */
+const patternsIn = (text: string): readonly Pattern[] =>
+  text.split(' ').map((each): Pattern => {
+    const [head = '', repeated = '', tail = ''] = each.split('|');
+    return [head, repeated, tail];
+  });
+const queries = patternsIn(
+  `%41|+|a[ |%& ${'&%'.repeat(255)}|% |% |%25 |\u0301 %41|\ufdfa %41=|; %41|account_id; |&{n}=%41 %41|[ %41|\0|a ` +
+    'account_id.%41|. =account_id;%41|a; x=account_id;%41|a%41; _method;%41|%; account_id%2541|%2541 accountid%41|\uff41',
+);
+const paths = patternsIn('/|a/ /a|.|! /|/ /|%C3%9C/ /|%20.|%FF /|%FF /|+/');
 const json: readonly Pattern[] = [
-  ['', '['],
-  ['', '{"a":'],
-  ['{"a":[', '[],', '0]}'],
-  ['{', '"{n}":0,', '"a":0}'],
-  ['{', '"a":0,', '"a":0}'],
-  ['{"a":"', '\\\\', '"}'],
-  ['{"a":"', '\\u0041', '"}'],
-  ['{"a":', '9', '}'],
+  ...patternsIn(
+    '|[ |{"a": {"a":[|[],|0]} {|"{n}":0,|"a":0} {|"a":0,|"a":0} {"a":"|\\\\|"} {"a":"|\\u0041|"} {"a":|9|}',
+  ),
   ['', ' '],
 ];
-const headerLines: readonly Pattern[] = [
-  ['', 'x-{n}:\n'],
-  ['', 'x-auth-{n}:a\n'],
-  ['x-auth-', '_'],
-  ['', 'x:\n'],
-  ['', 'X_ACCOUNT.ID:\n'],
-  ['', 'x_account_i{n}:\n'],
-  ['x:', 'a'],
-  ['', '\u212a'],
-];
+const headerLines = patternsIn(
+  '|x-{n}:\n |x-auth-{n}:a\n x-auth-|_ |x:\n |X_ACCOUNT.ID:\n |x_account_i{n}:\n x:|a |\u212a',
+);
 const header = (name: string, ...patterns: readonly Pattern[]): Place => ({
   bytes: maxHeaderBytes,
   patterns,
   message: (input, authorization) => inHttp(method, toPath, asMap(authorization, [name, input])),
 });
-const lists: readonly Pattern[] = [
-  ['', ','],
-  ['', 'x-auth,'],
-  ['', 'charset'],
-  ['charset', ' '],
-  ['text/plain', ';charset=utf-8'],
-];
+const lists: readonly Pattern[] = [...patternsIn('|, |x-auth, |charset text/plain|;charset=utf-8'), ['charset', ' ']];
 
 const places: Readonly<Record<string, Place>> = {
   path: {
@@ -123,10 +87,7 @@ const places: Readonly<Record<string, Place>> = {
   },
   method: {
     bytes: maxHeaderBytes,
-    patterns: [
-      ['', 'A'],
-      ['', '\u0301'],
-    ],
+    patterns: patternsIn('|A |\u0301'),
     message: (input, authorization) => inHttp(field(2, input), toPath, asMap(authorization)),
   },
   'header map': {
@@ -184,10 +145,7 @@ const places: Readonly<Record<string, Place>> = {
   traceparent: header('traceparent', ['00-', '0'], ['01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-', 'a']),
   tracestate: {
     bytes: maxHeaderBytes,
-    patterns: [
-      ['', 'a=1,'],
-      ['', ','],
-    ],
+    patterns: patternsIn('|a=1, |,'),
     message(input, authorization) {
       const parent: Line = ['traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'];
       return inHttp(method, toPath, asMap(authorization, parent, ['tracestate', input]));
@@ -195,14 +153,12 @@ const places: Readonly<Record<string, Place>> = {
   },
   'fields of the message': {
     bytes: maxMessageBytes,
-    patterns: ['\x22\x00', '\x22\x01a', '\x1a\x04\x0a\x02x1', '\x6a\x00', '\x0b', '\x0b\x0c', '\x08\x00'].map(
-      repeated => ['', repeated],
-    ),
+    patterns: patternsIn('|\x22\x00 |\x22\x01a |\x1a\x04\x0a\x02x1 |\x6a\x00 |\x0b |\x0b\x0c |\x08\x00'),
     message: input => inHttp(Buffer.from(input, 'latin1')),
   },
   'the message': {
     bytes: maxMessageBytes,
-    patterns: ['\x0b', '\x0a\x00', '\x00'].map(repeated => ['', repeated]),
+    patterns: patternsIn('|\x0b |\x0a\x00 |\x00'),
     message: input => Buffer.from(input, 'latin1'),
   },
 };
