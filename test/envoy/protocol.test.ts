@@ -53,21 +53,6 @@ describe('authorizationService', () => {
     }
   });
 
-  it('reads header lines separately and as bytes with encode_raw_headers', () => {
-    const { bytes } = capture('1.40.0/duplicate-headers-raw');
-    const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
-    const lines = http?.header_map?.headers.filter(each => each.key === 'x-auth-uid') ?? [];
-    expect(lines.map(each => each.raw_value)).to.deep.equal([Buffer.from('forged-1'), Buffer.from('forged-2')]);
-    expect(http?.headers).to.deep.equal({});
-  });
-
-  it('reads the header map without encode_raw_headers', () => {
-    const { bytes } = capture('1.40.0/get-bearer');
-    const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
-    expect(http?.headers.authorization).to.match(/^Bearer /);
-    expect(http?.header_map).to.equal(null);
-  });
-
   it('reads an empty message as a message without attributes', () => {
     expect(authorizationService.Check.requestDeserialize(Buffer.alloc(0))).to.deep.equal({ attributes: null });
   });
@@ -117,75 +102,15 @@ describe('authorizationService', () => {
         message: { status: { code: 14 }, denied_response: { status: { code: 503 } } },
       },
     ];
+    // The types of protocol.ts exclude some of these messages.
     for (const { name, hex, message, read = message } of responses) {
-      it(`are written for ${name}`, () => {
-        expect(serialized(message)).to.equal(hex);
-      });
-
-      it(`are read as ${name}`, () => {
+      it(`are written for and read as ${name}`, () => {
+        expect(authorizationService.Check.responseSerialize(message as CheckResponseMessage).toString('hex')).to.equal(
+          hex,
+        );
         expect(authorizationService.Check.responseDeserialize(Buffer.from(hex, 'hex'))).to.containSubset(read);
       });
     }
-
-    it('are read as Q1 a request with a header map', () => {
-      const hex = '0a282226122412034745541a190a0d617574686f72697a6174696f6e1208426561726572207822022f61';
-      expect(
-        authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
-      ).to.deep.include({
-        method: 'GET',
-        path: '/a',
-        headers: { authorization: 'Bearer x' },
-        header_map: null,
-      });
-    });
-
-    it('are read as Q2 a request with raw header lines', () => {
-      const hex = '0a2a22281226120347455422022f616a1b0a190a0d617574686f72697a6174696f6e1a084265617265722078';
-      expect(
-        authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
-      ).to.deep.include({
-        method: 'GET',
-        path: '/a',
-        headers: {},
-        header_map: { headers: [{ key: 'authorization', value: '', raw_value: Buffer.from('Bearer x') }] },
-      });
-    });
-  });
-
-  // These pitfalls are the reason why only response.ts builds an answer.
-  describe('pitfalls of untyped messages', () => {
-    it('F-002 encode a status code given as a word as 0, which allows', () => {
-      expect(serialized({ status: { code: 'UNAUTHENTICATED' } })).to.equal(serialized({ status: { code: 0 } }));
-    });
-
-    it('F-007 drop a member in camelCase', () => {
-      expect(serialized({ status: { code: 16 }, deniedResponse: { status: { code: 401 } } })).to.equal(
-        serialized({ status: { code: 16 } }),
-      );
-    });
-
-    it('drop a header action given as a word', () => {
-      const header = { key: 'a', value: 'b' };
-      expect(serialized({ ok_response: { headers: [{ header, append_action: 'OVERWRITE' }] } })).to.equal(
-        serialized({ ok_response: { headers: [{ header }] } }),
-      );
-    });
-
-    it('keep a dynamic metadata string in camelCase', () => {
-      expect(readBack({ dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } } })).to.containSubset({
-        dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } },
-      });
-    });
-
-    it('drop a dynamic metadata string in snake_case', () => {
-      const read = readBack({ dynamic_metadata: { fields: { reason: { string_value: 'allowed' } } } });
-      expect(read.dynamic_metadata?.fields.reason).to.deep.equal({});
-    });
-
-    it('read an enum as the number that was written', () => {
-      const written = { header: { key: 'a', value: 'b' }, append_action: headerAppendAction.overwriteIfExists };
-      expect(readBack({ ok_response: { headers: [written] } }).ok_response?.headers[0]?.append_action).to.equal(3);
-    });
   });
 
   it('names the header actions as in proto/', () => {
@@ -255,13 +180,4 @@ function requestWithHeaders(headers: Readonly<Record<string, string>>): Buffer {
   const http = { method: 'GET', headers };
   const message = { attributes: { request: { http } } } as unknown as CheckRequestMessage;
   return authorizationService.Check.requestSerialize(message);
-}
-
-// The types of protocol.ts exclude the messages of the pitfalls and of some golden vectors, so they are untyped here.
-function serialized(message: object): string {
-  return authorizationService.Check.responseSerialize(message as CheckResponseMessage).toString('hex');
-}
-
-function readBack(message: object): CheckResponseMessage {
-  return authorizationService.Check.responseDeserialize(Buffer.from(serialized(message), 'hex'));
 }

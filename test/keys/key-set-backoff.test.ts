@@ -1,6 +1,6 @@
 // How the fetches of a key set back off: retries after failures, and early refreshes while unknown kids keep coming and bring nothing new.
 import { expect } from 'chai';
-import type { KeySetLimits, Keys } from '../../src/keys/key-set-machine.ts';
+import type { Keys } from '../../src/keys/key-set-machine.ts';
 import {
   describeTraces,
   effectsOf,
@@ -58,13 +58,6 @@ describe('failed fetch', () => {
       }
     });
   }
-
-  it('keeps the backoff without a usable key set between cooldown and refresh interval', () => {
-    const backoffsMs = (overrides: Partial<KeySetLimits>): readonly number[] =>
-      [0, 1].map(jitter => backoffAfter(started(overrides), 3, jitter, 0));
-    expect(backoffsMs({ cooldownMs: 20_000 })).to.deep.equal([20_000, 20_000]);
-    expect(backoffsMs({ refreshMs: 6_000 })).to.deep.equal([5_000, 6_000]);
-  });
 });
 
 describeTraces('failed fetch')`
@@ -163,14 +156,6 @@ describe('early refreshes without news', () => {
     );
   });
 
-  it('schedule no other one for a kid known absent from the last one', () => {
-    const driven = loaded();
-    const endMs = flood(driven, 3);
-    const due = driven.wakeAt();
-    expect(effectsOf(driven.ask(endMs + 6_000, 'unknown 3'))).to.deep.equal(['unknown 3: unknown']);
-    expect(driven.wakeAt()).to.equal(due);
-  });
-
   it('schedule the next one after the backoff for a kid requested during the last one', () => {
     const driven = loaded();
     const endMs = flood(driven, 2);
@@ -212,16 +197,6 @@ describe('early refreshes without news', () => {
     });
   }
 
-  it('K-010 back off while the key set is expired', () => {
-    const outage =
-      '4_000_000 woken → fetch\n4_000_000 fails\n4_005_000 ask k1 → fetch\n4_005_000 fails jitter=1 → k1: unavailable';
-    const { state } = trace(
-      loaded(),
-      `${outage}\n4_010_000 ask k1 → fetch\n4_010_000 fails jitter=1 → k1: unavailable`,
-    );
-    expect(state()).to.include({ earlyFetchesWithoutNews: 2, earlyNotBeforeMs: 4_020_000 });
-  });
-
   it('restart the backoff once one makes an expired key set usable', () => {
     const driven = loaded();
     flood(driven, 4, 1, resultsWithoutNews['a failure']);
@@ -255,24 +230,6 @@ describe('early refreshes without news', () => {
     expect(driven.state()).to.include({ earlyFetchesWithoutNews: 5, earlyNotBeforeMs: endMs + 60_000 });
   });
 
-  it('observe the cooldown after a background refresh at the end of the backoff', () => {
-    const driven = loaded({ refreshMs: 10_000 });
-    const endMs = flood(driven, 2);
-    driven.wake(endMs + 9_900);
-    driven.fetched(endMs + 10_000, keySet('k1'), 1);
-    expect(fetches(driven.ask(endMs + 14_999, 'next'))).to.equal(0);
-    expect(fetches(driven.ask(endMs + 15_000, 'next'))).to.equal(1);
-  });
-
-  it('include a background refresh that finds requested kids absent', () => {
-    const driven = loaded({ refreshMs: 10_000 });
-    const endMs = flood(driven, 2);
-    driven.ask(endMs + 1, 'next');
-    driven.wake(endMs + 9_900);
-    driven.fetched(endMs + 10_000, keySet('k1'), 1);
-    expect(driven.state()).to.include({ earlyFetchesWithoutNews: 3, earlyNotBeforeMs: endMs + 30_000 });
-  });
-
   it('K-002 do not delay the retries without a usable key set', () => {
     const driven = started();
     driven.failed(100, 1);
@@ -285,12 +242,5 @@ describe('early refreshes without news', () => {
       driven.wake(now);
       driven.failed(now, 1);
     }
-  });
-
-  it('do not delay the fetch of a changed source', () => {
-    const driven = loaded();
-    const endMs = flood(driven, 5);
-    driven.send({ kind: 'changed' }, endMs + 1);
-    expect(driven.wakeAt()).to.equal(endMs + 5_000);
   });
 });

@@ -1,39 +1,9 @@
 // What the state of a key set holds beside the keys: pending work, kids known absent, the detail for the log; and results that come late.
 import { expect } from 'chai';
-import { createKeySetState, type KeySetEvent, type KeySetStep } from '../../src/keys/key-set-machine.ts';
-import { keySet, limits, loaded, type Machine, machine, started, trace } from './key-set-trace.ts';
+import type { KeySetEvent, KeySetStep } from '../../src/keys/key-set-machine.ts';
+import { keySet, loaded, type Machine, machine, started, trace } from './key-set-trace.ts';
 
 describe('fields of a key set state', () => {
-  describe('pending work', () => {
-    const nothingPending = { waiters: [], askedDuringFetch: [], askedBeforeFetch: [], changed: false };
-    const asked = (): Machine => trace(loaded(), '6_000 ask k2 → fetch\n6_001 ask k3');
-
-    it('is empty before the start', () => {
-      expect(createKeySetState(limits)).to.deep.include({ ...nothingPending, phase: 'new' });
-    });
-
-    it('is empty after a fetch that returned every requested kid', () => {
-      const driven = trace(asked(), '6_100 fetched k2 k3 → k2: known, k3: known');
-      expect(driven.state()).to.deep.include({ ...nothingPending, lastResult: 'success', phase: 'waiting' });
-      trace(driven, '400_000 woken → fetch\n400_001 changed\n400_100 fetched k2');
-      expect(driven.state()).to.deep.include(nothingPending);
-    });
-
-    it('is empty after a failed fetch', () => {
-      const { state } = trace(asked(), '6_002 changed\n6_100 fails → k2: unavailable, k3: unavailable');
-      expect(state()).to.deep.include({ ...nothingPending, lastResult: 'failure', lastProblem: 'status 500' });
-    });
-
-    it('is empty after the stop, and later events change nothing', () => {
-      const driven = trace(asked(), '6_002 stopped → abort, k2: unavailable, k3: unavailable');
-      const stopped = driven.state();
-      expect(stopped).to.deep.include({ ...nothingPending, phase: 'stopped' });
-      for (const kind of ['stopped', 'changed', 'started', 'woken'] as const) {
-        expect(driven.send({ kind }, 7_000)).to.deep.equal({ state: stopped, effects: [] });
-      }
-    });
-  });
-
   describe('negative cache', () => {
     it('makes room for newer kids beyond maxUnknownKids', () => {
       const driven = loaded({ maxUnknownKids: 2, maxWaiters: 2 });

@@ -81,16 +81,6 @@ describe('issuers with a shared source', () => {
     expect(rings.active().map(ring => ring.status().issuer)).to.deep.equal(names);
   });
 
-  it('do not share keys with an issuer of another source', async () => {
-    const other = await startTestIssuer({ keys: [await jwk('other')] });
-    ends.push(() => other.stop());
-    const ringOf = await activate([settings(a), settings(b, { jwksUrl: other.jwksUrl })]);
-    await until(() => isUsable(ringOf(a))() && isUsable(ringOf(b))());
-    expect(current(ringOf(a), 'other')).to.equal(undefined);
-    expect(current(ringOf(b), 'k1')).to.equal(undefined);
-    expect(ringOf(b).find(withKid('k1'))).to.not.have.property('kind', 'key');
-  });
-
   it('share one early refresh for an unknown kid', async () => {
     const { ringA, ringB } = await both({}, { cooldownSeconds: 0.3 });
     server.publish([await jwk('k2')]);
@@ -99,13 +89,6 @@ describe('issuers with a shared source', () => {
     await until(() => refreshes.length === 2);
     expect(current(ringA, 'k2')).to.equal(current(ringB, 'k2')).and.not.equal(undefined);
     expect(server.requests()).to.have.length(2);
-  });
-
-  it('share each background refresh', async () => {
-    await both({}, { refreshSeconds: 0.2 });
-    await until(() => refreshes.length >= 4);
-    for (const { issuers } of refreshes) expect(issuers).to.deep.equal(names);
-    expect(server.requests()).to.have.length.of.at.most(refreshes.length + 1);
   });
 
   const differentFiles: readonly (readonly [string, () => Promise<Partial<IssuerKeySettings>>])[] = [
@@ -146,22 +129,6 @@ describe('issuers with a shared source', () => {
       expect(server.requests()).to.have.length(2);
     });
 
-    it('share one fetch if only the order differs', async () => {
-      const ringOf = await activate([
-        settings(a, { algorithms: ['ES256', 'RS256'] }),
-        settings(b, { algorithms: ['RS256', 'ES256'] }),
-      ]);
-      await until(() => isUsable(ringOf(a))() && isUsable(ringOf(b))());
-      expect(server.requests()).to.have.length(1);
-    });
-
-    it('each use the key for their algorithms if two keys have one kid', async () => {
-      server.publish([await jwk('k'), await jwk('k', 'RS256')]);
-      const { ringA, ringB } = await both(rsa);
-      expect(current(ringA, 'k')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
-      expect(current(ringB, 'k', 'RS256')?.cryptoKeyFor('RS256')).to.not.equal(undefined);
-    });
-
     it('are unavailable if the source has no key for their algorithms', async () => {
       const noUsableKey = 'no usable key: k1 (alg ES256 is not one of algorithms)';
       const { ringA, ringB } = await both(rsa);
@@ -174,19 +141,6 @@ describe('issuers with a shared source', () => {
         `${a} success`,
         `${b} failure`,
       ]);
-    });
-
-    it('keep their last good key set until maxAgeSeconds while the source has no key for them', async () => {
-      server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
-      const { ringA, ringB } = await both(rsa, { refreshSeconds: 0.1, maxAgeSeconds: 1 });
-      server.publish([await jwk('ec')]);
-      await until(() => ringB.status().lastProblem?.startsWith('no usable key') === true);
-      expect(current(ringB, 'rsa', 'RS256')).to.not.equal(undefined);
-      expect(ringA.status().lastResult).to.equal('success');
-      await until(() => ringB.status().state === 'stale');
-      expect(current(ringB, 'rsa', 'RS256')).to.equal(undefined);
-      expect(await ringB.find(withKid('rsa'))).to.have.property('kind', 'unavailable');
-      expect(isUsable(ringA)()).to.equal(true);
     });
   });
 
@@ -230,13 +184,6 @@ describe('issuers with a shared source', () => {
         .to.equal(current(ringB, 'k1'))
         .and.not.equal(undefined);
       expect(rings.active()).to.have.length(1);
-    });
-
-    it('keep their ring when nothing changes', async () => {
-      const { ringA } = await both();
-      const ringOf = await activate([settings(a), settings(b)]);
-      expect(ringOf(a)).to.equal(ringA);
-      expect(server.requests()).to.have.length(1);
     });
 
     it('keep the keys of one when the other changes its algorithms', async () => {
