@@ -3,11 +3,7 @@ import { expect } from 'chai';
 import { compileIssuerAccounts, mayClaim } from '../../src/authz/issuer-accounts.ts';
 
 describe('accounts of an issuer', () => {
-  const rows: readonly (readonly [
-    entries: readonly string[],
-    covered: readonly string[],
-    others: readonly string[],
-  ])[] = [
+  const rows: readonly (readonly [entries: readonly string[], covered: readonly string[], others: string[]])[] = [
     [['*'], ['a', '*', 'partner-1'], []],
     [['acme'], ['acme'], ['acme1', 'acm', 'ACME', 'acme*', '']],
     [['partner-*'], ['partner-', 'partner-1', 'partner-*'], ['partner', 'Partner-1', 'a-partner-1', '*']],

@@ -96,12 +96,8 @@ describe('route tree', () => {
 
   const notPermitted = 'a character that not every matching route permits';
   const notLiteral = 'the path matches a route only if case is ignored or segments are decoded';
-  const wide: readonly (readonly [
-    name: string,
-    routes: readonly string[],
-    path: string,
-    detail: string | undefined,
-  ])[] = [
+  type Row = readonly [name: string, routes: readonly string[], path: string, detail: string | undefined];
+  const wide: readonly Row[] = [
     ['in a subtree of an rfc3986 route', ['+/a/*'], '/a/%C3%9Cbersicht%20(1).pdf', undefined],
     ['in a parameter of an rfc3986 route', ['+/a/:x'], '/a/b+c', undefined],
     ['beside the account of an rfc3986 route', ['+/a/:account_id/:x'], '/a/acct1/b%20c', undefined],
@@ -135,12 +131,7 @@ describe('route tree', () => {
   const notWhole = 'the path matches a route only if a segment is trimmed or cut at a sign';
   // Frameworks serve these as /a/settings: Django REST framework, Rails (.json), nginx with $uri (%20), Google's APIs (:).
   const settings = ['+/a/*', '/a/settings/* owner'];
-  const formats: readonly (readonly [
-    name: string,
-    routes: readonly string[],
-    path: string,
-    detail: string | undefined,
-  ])[] = [
+  const formats: readonly Row[] = [
     ['a format', settings, '/a/settings.json', notWhole],
     ['a format of a format', settings, '/a/settings.tar.gz', notWhole],
     ['a format in upper case', settings, '/a/SETTINGS.JSON', notWhole],

@@ -69,7 +69,7 @@ describe('check', () => {
       () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as CheckResult),
     ],
     [
-      'an allow without a principal',
+      'an allow of nobody',
       () => Promise.resolve({ ...allowed, decision: { kind: 'allow' } } as unknown as CheckResult),
     ],
   ];
@@ -153,25 +153,10 @@ describe('check', () => {
       { traceparent: `00-${envoyTrace}-b7ad6b7169203331-01` },
       { traceId: envoyTrace, tracestate: undefined },
     ],
-    [
-      'ignores a tracestate without a traceparent',
-      { tracestate: 'a=1' },
-      {},
-      { traceId: undefined, tracestate: undefined },
-    ],
+    ['ignores a lone tracestate', { tracestate: 'a=1' }, {}, { traceId: undefined, tracestate: undefined }],
     ['ignores a malformed traceparent', { traceparent: 'evil' }, {}, { traceId: undefined, tracestate: undefined }],
-    [
-      'ignores two traceparent values',
-      {},
-      { traceparent: [sent, sent] },
-      { traceId: undefined, tracestate: undefined },
-    ],
-    [
-      'ignores a binary traceparent',
-      {},
-      { traceparent: Buffer.from(sent) },
-      { traceId: undefined, tracestate: undefined },
-    ],
+    ['ignores two traceparents', {}, { traceparent: [sent, sent] }, { traceId: undefined, tracestate: undefined }],
+    ['ignores a binary one', {}, { traceparent: Buffer.from(sent) }, { traceId: undefined, tracestate: undefined }],
   ];
   for (const [name, headers, metadata, read] of traces) {
     it(name, async () => {

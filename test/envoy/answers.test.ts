@@ -32,12 +32,7 @@ describe('answers', () => {
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
     ...[['ab', 'c'], ['a', 'bc'], ['c']].map(
-      scopes =>
-        [
-          `a challenge with the scopes ${scopes.join(' ')}`,
-          { ...refusalOf('scope_forbidden', 'why'), scopes },
-          usual,
-        ] as const,
+      scopes => [`the scopes ${scopes.join(' ')}`, { ...refusalOf('scope_forbidden', 'why'), scopes }, usual] as const,
     ),
     ['a refusal of a principal without a role', refusalOf('role_forbidden', 'why'), { ...usual, principal: roleless }],
     ['a refusal of a principal with a role again', refusalOf('role_forbidden', 'why'), { ...usual, principal: alice }],

@@ -61,13 +61,9 @@ describe('CheckRequest', () => {
     ['G-005 no attributes', { attributes: null }, 'no HTTP attributes'],
     ['G-006 no request', { attributes: { request: null, context_extensions: {} } }, 'no HTTP attributes'],
     ['G-006 no http', { attributes: { request: { http: null }, context_extensions: {} } }, 'no HTTP attributes'],
+    ['P-058 another :path', checkRequest({ headers: { ':path': '/other' } }), ':path contradicts the path'],
     [
-      'P-058 a :path header that differs',
-      checkRequest({ headers: { ':path': '/other' } }),
-      ':path contradicts the path',
-    ],
-    [
-      'P-058 a :path header that differs, in the list',
+      'P-058 another :path in the list',
       checkRequest({ raw: true, headers: { ':path': '/other' } }),
       ':path contradicts the path',
     ],
@@ -76,14 +72,10 @@ describe('CheckRequest', () => {
       checkRequest({ raw: true, headers: { ':path': ['/api/subscriptions/acct1', '/other'] } }),
       ':path contradicts the path',
     ],
-    [
-      'a :method header that differs',
-      checkRequest({ headers: { ':method': 'POST' } }),
-      ':method contradicts the method',
-    ],
+    ['another :method', checkRequest({ headers: { ':method': 'POST' } }), ':method contradicts the method'],
     ['a query beside the path', checkRequest({ http: { query: 'a=1' } }), 'query contradicts the path'],
     [
-      'a query that differs from that of the path',
+      'another query than in the path',
       checkRequest({ path: '/a?b=1', http: { query: 'b=2' } }),
       'query contradicts the path',
     ],
@@ -157,13 +149,10 @@ describe('CheckRequest', () => {
   });
 
   const consistent: readonly (readonly [name: string, parts: CheckRequestParts])[] = [
-    [
-      'a map and a list that agree',
-      { headers: { 'x-a': '1' }, http: { header_map: { headers: [rawHeader('x-a', '1')] } } },
-    ],
+    ['an equal map and list', { headers: { 'x-a': '1' }, http: { header_map: { headers: [rawHeader('x-a', '1')] } } }],
     ['a query that the path has too', { path: '/a?b=1', http: { query: 'b=1' } }],
     [
-      'bytes and text that agree',
+      'equal bytes and text',
       { http: { header_map: { headers: [{ key: 'x-a', value: 'é', raw_value: Buffer.from('é') }] } } },
     ],
     ['a :path in UTF-8', { raw: true, path: '/a?é' }],

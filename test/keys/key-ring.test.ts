@@ -140,11 +140,7 @@ describe('key ring', () => {
     for (const [name, fault, problem] of [
       ['K-018 an HTML page', { kind: 'html' }, 'text/html, not JSON'],
       ['K-017 an error status', { kind: 'respond', status: 500 }, 'status 500'],
-      [
-        'K-021 a document of another kind',
-        { kind: 'respond', body: '{}' },
-        'not a key set: an object without the list "keys"',
-      ],
+      ['K-021 another document', { kind: 'respond', body: '{}' }, 'not a key set: an object without the list "keys"'],
     ] as const) {
       it(`${name} fails the refresh and keeps the last good key set`, async () => {
         const issuer = await issuerWith(['k1']);

@@ -148,16 +148,8 @@ describe('key seed', () => {
   });
 
   const changes: readonly (readonly [string, (fields: Record<string, unknown>) => unknown, string])[] = [
-    [
-      'a seed of another issuer under this file name',
-      fields => ({ ...fields, issuers: ['x'] }),
-      'of another issuer or source',
-    ],
-    [
-      'a seed of another source under this file name',
-      fields => ({ ...fields, location: 'x' }),
-      'of another issuer or source',
-    ],
+    ['a seed of another issuer', fields => ({ ...fields, issuers: ['x'] }), 'of another issuer or source'],
+    ['a seed of another source', fields => ({ ...fields, location: 'x' }), 'of another issuer or source'],
     ['a seed of another version', fields => ({ ...fields, version: 4 }), 'not a seed'],
     ['a seed without issuers', fields => ({ ...fields, issuers: undefined }), 'of another issuer or source'],
     ['a seed with a string as time', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],

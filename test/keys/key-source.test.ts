@@ -128,11 +128,7 @@ describe('key source', () => {
       `discovery: the issuer of the metadata is ${theirs}, not "https://login.test/v2.0" (jwksUrl needs no metadata)`;
     const metadata: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
       ['the backend of a proxy', { issuer: 'http://keycloak:8080/realms/a' }, other('"http://keycloak:8080/realms/a"')],
-      [
-        'Entra ID, common',
-        { issuer: 'https://login.test/{tenantid}/v2.0' },
-        other('"https://login.test/{tenantid}/v2.0"'),
-      ],
+      ['Entra ID', { issuer: 'https://login.test/{tenantid}/v2.0' }, other('"https://login.test/{tenantid}/v2.0"')],
       ['a slash at the end', { issuer: 'https://login.test/v2.0/' }, other('"https://login.test/v2.0/"')],
       ['a line end in it', { issuer: `a\n${'b'.repeat(300)}` }, other(`"a\\u{a}${'b'.repeat(249)}…"`)],
       ['no issuer', { issuer: undefined }, other('not a string')],

@@ -21,7 +21,7 @@ describe('proxyFor', () => {
     ['*', ['https://a.test/', 'https://10.1.2.3/'], []],
     [
       'corp.test',
-      ['https://corp.test/', 'https://sso.corp.test/', 'https://SSO.corp.test:8443/'],
+      ['https://corp.test/', 'https://a.corp.test/', 'https://SSO.corp.test:8443/'],
       ['https://xcorp.test/'],
     ],
     ['.corp.test', ['https://sso.corp.test/'], ['https://corp.test/', 'https://xcorp.test/']],

@@ -34,11 +34,7 @@ describe('skipped key', () => {
     ['a use in another case', ec(() => ({ use: 'SIG' })), 'use: SIG'],
     ['an empty use', ec(() => ({ use: '' })), 'use: ""'],
     ['a use that is a list', ec(() => ({ use: ['sig'] })), 'use: a list'],
-    [
-      'a use with controls, longer than a line',
-      ec(() => ({ use: `\n${'u'.repeat(99)}` })),
-      `use: \\u{a}${'u'.repeat(58)}…`,
-    ],
+    ['a long use with controls', ec(() => ({ use: `\n${'u'.repeat(99)}` })), `use: \\u{a}${'u'.repeat(58)}…`],
     ['K-029 key_ops encrypt', ec(() => ({ key_ops: ['encrypt'] })), 'key_ops without verify'],
     ['K-029 key_ops sign', ec(() => ({ key_ops: ['sign'] })), 'key_ops without verify'],
     ['key_ops that is a string', ec(() => ({ key_ops: 'verify' })), 'key_ops without verify'],
@@ -75,7 +71,7 @@ describe('skipped key', () => {
     ['an exponent as long as its modulus', rsa(({ n }) => ({ e: n })), weakExponent],
     ['K-033 no exponent', rsa(() => ({ e: undefined })), 'e is missing'],
     [
-      'K-033 a modulus of zeros',
+      'K-033 a zero modulus',
       rsa(() => ({ n: Buffer.alloc(256).toString('base64url') })),
       'RSA of 0 bits, not 2048 to 8192',
     ],
@@ -84,7 +80,7 @@ describe('skipped key', () => {
     ['K-033 an exponent that is not canonical', rsa(() => ({ e: 'AQAC_' })), 'e is not base64url'],
     ['K-033 a modulus that is a number', rsa(() => ({ n: 3 })), 'n is a number'],
     [
-      'K-033 an EC point off the curve',
+      'K-033 a point off the curve',
       ec(({ y }) => ({ y: withLastByte(y, byte => byte ^ 1) })),
       'the point is not on P-256',
     ],
@@ -108,11 +104,7 @@ describe('skipped key', () => {
     ['K-033 an EC key without y', ec(() => ({ y: '' })), 'y is not base64url'],
     ['an unsupported curve', ec(() => ({ crv: 'secp256k1' })), 'crv secp256k1'],
     ['a curve named __proto__', ec(() => ({ crv: '__proto__' })), 'crv __proto__'],
-    [
-      'an EC key that names another curve',
-      ec(() => ({ crv: 'P-384', alg: undefined })),
-      'algorithms has none for P-384',
-    ],
+    ['an EC key of another curve', ec(() => ({ crv: 'P-384', alg: undefined })), 'algorithms has none for P-384'],
     ['an X25519 key', okp(() => ({ crv: 'X25519' })), 'crv X25519'],
     ['an Ed448 key', okp(() => ({ crv: 'Ed448' })), 'crv Ed448'],
     [

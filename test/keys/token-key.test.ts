@@ -26,11 +26,7 @@ describe('findTokenKey', () => {
   ];
   const nameless = [{ key: 'a', x5t: 'one' }, { key: 'b', x5t: 'two' }, r];
 
-  const rows: readonly (readonly [
-    entries: readonly Entry[],
-    header: Partial<Entry & { alg: string }>,
-    expected: string,
-  ])[] = [
+  const rows: readonly (readonly [entries: Entry[], header: Partial<Entry & { alg: string }>, expected: string])[] = [
     [[a, b], { kid: 'a' }, 'a'],
     [[a, b], { kid: 'c' }, unknown],
     [[a, b], { kid: '' }, unknown],

@@ -80,7 +80,7 @@ describe('token verifier', () => {
     const edits: [name: string, edit: (good: string) => string][] = [
       ['J-029 another payload', good => good.replace(/\.[^.]+\./, `.${base64url('{}')}.`)],
       [
-        'J-029 a changed letter of the header',
+        'J-029 another letter of the header',
         good => `${good.slice(0, 8)}${good[8] === 'A' ? 'B' : 'A'}${good.slice(9)}`,
       ],
       ['J-031 a text of two segments', good => unsigned(good)],
@@ -89,10 +89,7 @@ describe('token verifier', () => {
       ['J-062 a signature whose unused bits are set', good => withUnusedBits(good)],
       ['J-065 a signature of an impossible length', good => `${good}AAA`],
       ['J-066 a full-width letter', good => `${good.slice(0, -1)}\uff21`],
-      [
-        'H-030 the character with which Envoy replaces an invalid byte',
-        good => `${good.slice(0, 20)}!${good.slice(21)}`,
-      ],
+      ['H-030 the sign by which Envoy replaces an invalid byte', good => `${good.slice(0, 20)}!${good.slice(21)}`],
     ];
     for (const after of ['==', '\n', '\t', ' ', '\u200b', ' b'])
       edits.push([`J-058 J-059 J-066 H-015 ${JSON.stringify(after)} after the token`, good => good + after]);
