@@ -43,9 +43,6 @@ export interface ComparisonOptions {
   readonly seed: number;
   /** Only this configuration. */
   readonly configuration?: number;
-  /** Stops after this many differences. */
-  readonly maxDifferences?: number;
-  readonly onProgress?: (requests: number) => void;
 }
 
 // Few, so that a short run has many configurations, and with them every set of claim sources.
@@ -53,7 +50,7 @@ const requestsOfConfiguration = 640;
 const batchSize = 64;
 
 export async function compare(options: ComparisonOptions): Promise<Comparison> {
-  const { requests, seed, configuration: only, maxDifferences = 20, onProgress } = options;
+  const { requests, seed, configuration: only } = options;
   const tally = {
     counts: new Map<string, number>(),
     changes: new Map<string, number>(),
@@ -66,13 +63,12 @@ export async function compare(options: ComparisonOptions): Promise<Comparison> {
   const words = new Map<string, string>();
   let done = 0;
   let configurations = 0;
-  for (let i = only ?? 0; done < requests && found.length < maxDifferences; i += 1) {
+  for (let i = only ?? 0; done < requests && found.length < 20; i += 1) {
     const count = Math.min(requestsOfConfiguration, requests - done);
     for (const difference of await compareConfiguration({ seed, configuration: i, count, tally, words }))
       found.push(difference);
     done += count;
     configurations += 1;
-    onProgress?.(done);
     if (only !== undefined) break;
   }
   return { ...tally, requests: done, configurations, differences: found };

