@@ -1,6 +1,6 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
 import { readConfigFile, validateConfig } from '../config/load.ts';
-import { formatProblems, refuse, refusedConfig } from '../config/problems.ts';
+import { formatProblems, refuse, refusedConfig, unreadable } from '../config/problems.ts';
 import {
   createFileWatch,
   type FileVersion,
@@ -9,10 +9,11 @@ import {
   type WatchFiles,
 } from '../files/file-watch.ts';
 import { version } from '../package.ts';
-import { createLogger } from '../service/log.ts';
+import { createLogger, type Logger } from '../service/log.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
 import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
+import { describeFault } from '../text/fault.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 import { proxyOf, requireSafeEnvironment } from './fetching-config.ts';
@@ -69,7 +70,7 @@ export const serve = defineCommand({
       logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
       const oldNghttp2 = nghttp2Warning();
       if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
-      const watch = watchConfig({ file, known, service, watchFiles });
+      const watch = watchConfig({ file, known, service, watchFiles, logger });
       reloadSignal.onSignal(() => {
         watch.applyNow();
         service.reloadRevocations();
@@ -99,15 +100,19 @@ function watchConfig(options: {
   readonly known: readonly FileVersion[];
   readonly service: Service;
   readonly watchFiles: WatchFiles;
+  readonly logger: Logger;
 }): FileWatch {
-  const { file, known, service, watchFiles } = options;
+  const { file, known, service, watchFiles, logger } = options;
   return watchFiles({
     files: [file],
     known,
     load: () => readConfigFile(file, { isRegular: true }),
     async apply(content, isRetry) {
       if (content.kind === 'bytes' || content.reason !== 'other') {
-        const loaded = await validateConfig(content, file, withoutList);
+        const loaded = await validateConfig(content, file, withoutList).catch((error: unknown) => {
+          logger.error({ fault: describeFault(error) }, 'fault');
+          return unreadable('internal error: see the log line before this one');
+        });
         return service.reload(loaded.kind === 'config' ? loaded : refuse(file, loaded));
       }
       if (!isRetry) await service.reload(refusedConfig([`${file}: ${content.problem}`]));

@@ -70,7 +70,8 @@ export async function validateConfig(
   const problemAt = ({ path, message }: PathProblem): ConfigProblem =>
     toProblem({ path, position: document.positionOf(path, 'value'), message });
   const excess = Object.entries(maxEntries).flatMap(([key, max]) => {
-    const count = Object.keys(memberOf(document.value, key) ?? {}).length;
+    const entries = memberOf(document.value, key);
+    const count = typeof entries === 'object' && entries !== null ? Object.keys(entries).length : 0;
     return count > max
       ? [{ path: [key], message: tooMany(max, key === 'public' ? 'public route' : key.slice(0, -1)) }]
       : [];

@@ -61,6 +61,17 @@ describe('uncaught error', () => {
       await service.kill();
     });
 
+    // Seen with more problems than a call takes arguments: whatever a file makes validation throw, the service goes on.
+    it('does not occur where a changed configuration makes its validation throw, which refuses it', async () => {
+      const faulty = "globalThis.TextDecoder = class { decode() { throw new TypeError('a secret'); } };";
+      await start(onSignal('validation', faulty));
+      process.kill(service.pid, 'SIGUSR2');
+      await service.configure({ ...configuration(issuer.jwksUrl), apps: ['other'] });
+      await until(() => service.log().some(({ msg }) => msg === 'configuration refused, the old one stays in effect'));
+      expect(faultLines()).to.have.lengthOf(1).and.have.nested.property('[0].level', 'error');
+      await client.health('');
+    });
+
     for (const [kind, code, fault] of [
       ['an exception', "throw new TypeError('a secret')", { name: 'TypeError' }],
       [
