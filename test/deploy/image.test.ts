@@ -1,11 +1,10 @@
 // The Dockerfile, compose.yaml and the workflows, by the published linters, and what these do not know of ours.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
 import { blocksOf } from '../../lab/document.ts';
 import { runProgram } from '../../lab/programs.ts';
 
@@ -99,42 +98,19 @@ describe('compose.yaml', () => {
   });
 
   it('runs with a service of the user in the place of the demo, as docs/deploy/compose.md says', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'compose-'));
-    try {
-      const override = blocksOf(await read('docs/deploy/compose.md')).find(({ text }) =>
-        text.startsWith('# compose.ov'),
-      );
-      const file = join(folder, 'compose.override.yaml');
-      await writeFile(file, override?.text ?? '');
-      const { good, output } = await runProgram('docker-compose', [
-        '-f',
-        path('compose.yaml'),
-        '-f',
-        file,
-        'config',
-        '--services',
-      ]);
-      expect({ good, services: output.trim().split('\n').toSorted() }).to.deep.equal({
-        good: true,
-        services: ['account-authz', 'envoy', 'pod', 'upstream'],
-      });
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    const override = blocksOf(await read('docs/deploy/compose.md')).find(({ text }) => text.startsWith('# compose.ov'));
+    const file = writeFixture('compose.override.yaml', override?.text ?? '');
+    const args = ['-f', path('compose.yaml'), '-f', file, 'config', '--services'];
+    const { good, output } = await runProgram('docker-compose', args);
+    const services = output.trim().split('\n').toSorted();
+    expect({ good, services }).to.deep.equal({ good: true, services: ['account-authz', 'envoy', 'pod', 'upstream'] });
   });
 });
 
 describe('the workflows', () => {
   // Below medium it reports only style.
   it('have no finding of zizmor: pinned actions, least permissions, no expression in a script, no credentials left', async () => {
-    const options = [
-      '--offline',
-      '--no-progress',
-      '--quiet',
-      '--no-config',
-      '--persona=pedantic',
-      '--min-severity=medium',
-    ];
+    const options = '--offline --no-progress --quiet --no-config --persona=pedantic --min-severity=medium'.split(' ');
     const { good, output } = await runProgram('zizmor', [...options, path('.github/workflows/')]);
     expect(good, output).to.equal(true);
   });
