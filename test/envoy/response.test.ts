@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { invariants } from '../../lab/invariants.ts';
 import type { Decision } from '../../src/authz/decision.ts';
-import { type AllowedPrincipal, isIdentityField } from '../../src/authz/principal.ts';
+import { type AllowedPrincipal, isIdentityField, type Principal } from '../../src/authz/principal.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
@@ -167,6 +167,9 @@ describe('CheckResponse', () => {
           'content-type': 'application/problem+json',
           'cache-control': 'no-store',
         });
+        expect(headersOf(response)['retry-after']).to.equal(decision === 'unavailable' ? '5' : undefined);
+        for (const option of response.denied_response?.headers ?? [])
+          expect(option).to.deep.include({ append: { value: false }, append_action: 2 });
         const body: unknown = JSON.parse(response.denied_response?.body ?? '');
         expect(body).to.deep.equal({
           type: `urn:account-authz:${reason}`,
@@ -179,32 +182,12 @@ describe('CheckResponse', () => {
         expect(Buffer.byteLength(response.denied_response?.body ?? '')).to.be.below(1024);
       });
 
-      it(`${reason} has ${decision === 'unavailable' ? 'a' : 'no'} retry-after header`, () => {
-        const seconds = decision === 'unavailable' ? '5' : undefined;
-        expect(headersOf(onTheWire(refusalOf(reason, '')))['retry-after']).to.equal(seconds);
-      });
-
-      it(`${reason} overwrites headers by append and by append_action`, () => {
-        for (const option of onTheWire(refusalOf(reason, '')).denied_response?.headers ?? []) {
-          expect(option).to.deep.include({ append: { value: false }, append_action: 2 });
-        }
-      });
-
       it(`${reason} has the identity in the dynamic metadata only when it is verified`, () => {
-        expect(metadataOf(onTheWire(refusalOf(reason, '')))).to.deep.equal({ decision, reason });
+        const shownFor = (who?: Principal) => metadataOf(onTheWire(refusalOf(reason, ''), { principal: who }));
         const { role, ...roleless } = shown(principal());
-        const who = { ...principal(), role: undefined };
-        expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: who }))).to.deep.equal({
-          decision,
-          reason,
-          ...roleless,
-        });
-        expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: principal() }))).to.deep.equal({
-          decision,
-          reason,
-          ...roleless,
-          role,
-        });
+        expect(shownFor()).to.deep.equal({ decision, reason });
+        expect(shownFor({ ...principal(), role: undefined })).to.deep.equal({ decision, reason, ...roleless });
+        expect(shownFor(principal())).to.deep.equal({ decision, reason, ...roleless, role });
       });
     }
 

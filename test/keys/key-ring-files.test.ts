@@ -38,21 +38,6 @@ describe('files of a key ring', () => {
       expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
     });
 
-    for (const [seconds, problem] of [
-      [3_601, 'seed not used: too old'],
-      [-3_600, 'seed not used: from the future'],
-    ] as const) {
-      it(`is not used at an age of ${seconds} s on the wall clock: ${problem}`, async () => {
-        const issuer = await issuerWith(['k1']);
-        await writeSeed(issuer);
-        const { ring, shiftWallClock, warnings } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
-        shiftWallClock(seconds);
-        await ring.start();
-        expect(ring.current('k1')).to.equal(undefined);
-        expect(warnings).to.deep.equal([problem]);
-      });
-    }
-
     it('is confirmed on disk by a status 304', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
@@ -168,10 +153,5 @@ describe('files of a key ring', () => {
       const { refreshed } = await loaded({ jwksFile: path }, times, {}, 'running');
       expect(await refreshed(3)).to.include({ result: 'success' });
     });
-  });
-
-  it('isKeyFileError rejects other errors', () => {
-    expect(isKeyFileError(new Error('other'))).to.equal(false);
-    expect(isKeyFileError('ERR_KEY_FILE')).to.equal(false);
   });
 });

@@ -44,23 +44,6 @@ describe('parseCompactJws', () => {
     });
   });
 
-  const good = `${base64url(header)}.e30.AA`;
-  for (const text of [
-    '',
-    'e30',
-    'e30.e30',
-    `AA.${good}`,
-    `${good}.AA`,
-    `!${good}`,
-    `${good}=`,
-    ` ${good}`,
-    `${good}\n`,
-  ]) {
-    it(`J-058 refuses ${JSON.stringify(text.replace(good, 'h.p.s'))}, which is not three base64url segments`, () => {
-      expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail: 'not three base64url segments' });
-    });
-  }
-
   const misuses: readonly (readonly [text: string, detail: string])[] = [
     ['"a.b.c"', 'the token is in quotes'],
     ["'", 'the token is in quotes'],
@@ -75,12 +58,6 @@ describe('parseCompactJws', () => {
   for (const [text, detail] of misuses) {
     it(`says of ${JSON.stringify(text)}: ${detail}`, () => {
       expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail });
-    });
-  }
-
-  for (const member of ['crit', 'b64', 'zip', 'jwk']) {
-    it(`refuses the header member ${member}`, () => {
-      expect(detailOf(`{"alg":"ES256","kid":"k1","${member}":null}`)).to.equal(`header: ${member} is not accepted`);
     });
   }
 
