@@ -64,13 +64,17 @@ export const everyRouteRules = {
       ),
   },
   'host-rewrite': {
-    what: 'A protected or public route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`)',
-    why: 'the client chooses the host that the service sees, whatever the domains of the virtual host are',
-    fix: 'use `host_rewrite_literal` or `auto_host_rewrite`',
-    find: ({ action }) =>
-      ['host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite'].flatMap(name =>
+    what: 'A protected or public route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`), or, with `account.hosts`, changes it in any way',
+    why: 'the service sees a host other than the checked one, which may name another account',
+    fix: 'remove it; without `account.hosts`, `host_rewrite_literal` and `auto_host_rewrite` are harmless',
+    find: ({ action, scopes, names }) => [
+      ...['host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite'].flatMap(name =>
         ifPresent(action.field(name), 'takes the host from the request'),
       ),
+      ...[action, ...scopes.slice(3)]
+        .flatMap(each => ['host_rewrite_literal', 'auto_host_rewrite'].map(name => each.field(name)))
+        .flatMap(at => when(names.hasHosts && at.isPresent && at.flag() !== false, at, 'changes the checked host')),
+    ],
   },
   'upstream-by-request': {
     what: 'A protected or public route takes its cluster from a header (`cluster_header`), or its cluster takes the host from the request (`use_http_header`, a forward proxy)',

@@ -27,41 +27,11 @@ export const reachRules = {
 } as const satisfies Rules<LintModel>;
 
 export const agreementRules = {
-  'account-header-hidden': {
-    what: 'A header of `account.headers`, or another spelling of it (x.account.id), is not among `allowed_headers`',
-    why: 'account-authz does not get it and cannot check the account in it, and the service may act on that account',
-    fix: 'add it to `allowed_headers`, and its other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen',
-    find: check => hiddenBy(check, 'allowed_headers', check.names.account, true),
-  },
-  'authorization-hidden': {
-    what: '`authorization` is not among `allowed_headers`',
-    why: 'account-authz gets no token and refuses every request',
-    fix: 'add `- exact: authorization` to `allowed_headers`',
-    find: check => hiddenBy(check, 'allowed_headers', ['authorization']),
-  },
-  'ambiguity-hidden': {
-    what: '`connection`, or with `account.query` also `content-type`, is not among `allowed_headers`',
-    why: 'account-authz refuses a `connection` by which the service loses an identity header, and a charset by which it reads other parameters, but only if it gets them',
-    fix: 'add `- exact: connection` and `- exact: content-type` to `allowed_headers`',
-    find: check => hiddenBy(check, 'allowed_headers', ambiguous(check)),
-  },
-  'request-id-hidden': {
-    what: '`x-request-id` is not among `allowed_headers`',
-    why: 'account-authz generates an id for each refusal, and the log of Envoy has another one: nobody can match their log lines',
-    fix: 'add `- exact: x-request-id` to `allowed_headers`',
-    find: check => hiddenBy(check, 'allowed_headers', ['x-request-id']),
-  },
-  'disallowed-headers': {
-    what: '`disallowed_headers` hides an account header, `authorization`, `x-request-id`, `connection` or, with `account.query`, `content-type`',
-    why: 'it takes precedence over `allowed_headers`, and account-authz cannot check a header that it does not get',
-    fix: 'remove it from `disallowed_headers`',
-    find: check =>
-      hiddenBy(
-        check,
-        'disallowed_headers',
-        [...check.names.account, 'authorization', 'x-request-id', ...ambiguous(check)],
-        true,
-      ),
+  'header-hidden': {
+    what: 'A header that account-authz needs is not among `allowed_headers`, or hidden by `disallowed_headers`: `authorization` and each place of `token.from`, `account.headers` and their other spellings (x.account.id), `connection`, `x-request-id`, with `account.query` `content-type`, with a cookie in `token.from` `origin`',
+    why: 'account-authz gets no token, cannot check the account that the service may act on, or cannot refuse what the service reads in another way; without x-request-id nobody can match the log lines',
+    fix: 'add it to `allowed_headers`, other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen, and write no `disallowed_headers`',
+    find: check => ['allowed_headers', 'disallowed_headers'].flatMap(list => hiddenBy(check, list)),
   },
   'mutation-rules-missing': {
     what: '`decoder_header_mutation_rules` is missing',
@@ -91,28 +61,22 @@ export const agreementRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
-/** What account-authz must be shown to refuse a request that the service could read in another way. */
-function ambiguous({ policy }: AuthzFilter): readonly string[] {
-  return policy.shownHeaders.filter(name => ['connection', 'content-type'].includes(name));
-}
+/** They only join logs and traces. */
+const optional: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-function hiddenBy(
-  check: AuthzFilter,
-  list: 'allowed_headers' | 'disallowed_headers',
-  headers: readonly string[],
-  withAccountSpellings = false,
-): readonly Finding[] {
-  const { settings, names, manager } = check;
+function hiddenBy(check: AuthzFilter, list: string): readonly Finding[] {
+  const { settings, policy, manager } = check;
   const at = settings.field(list);
   if (!at.isPresent) return [];
   const matches = readStringMatchers(at);
   const isHiding = list === 'disallowed_headers';
   const isHidden = (name: string): boolean => matches(name) === isHiding;
-  const spellings = withAccountSpellings ? otherSpellings(names.account, !refusesUnderscores(manager)) : [];
-  const hiddenSpellings = spellings.filter(isHidden);
+  const needed = policy.shownHeaders.filter(name => !optional.has(name));
+  const spelled = policy.headers.filter(({ shown }) => shown === 'spellings').flatMap(({ names }) => names);
+  const hiddenSpellings = otherSpellings(spelled, !refusesUnderscores(manager)).filter(isHidden);
   // A spelling that Envoy removes before the check need not be sent.
   const removes = hiddenSpellings.length === 0 ? () => true : readRemovals(manager, [check]);
-  const hidden = [...headers.filter(isHidden), ...hiddenSpellings.filter(name => !removes(name))];
+  const hidden = [...needed.filter(isHidden), ...hiddenSpellings.filter(name => !removes(name))];
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }
 

@@ -24,6 +24,18 @@ export const checkRules = {
     fix: 'remove it',
     find: ({ settings }) => ifTrue(settings.field('failure_mode_allow_header_add')),
   },
+  'foreign-check-same-name': {
+    what: 'An ext_authz filter beside the check has its name, and asks another service',
+    why: 'Envoy applies settings of a route to both, and Istio merges what is rendered for one into both: one of them is off, or asks the wrong service',
+    fix: 'give each filter a name of its own, or leave one ext_authz on this workload',
+    find: ({ chain, filter, service }) => {
+      const asks = (config: ProtoValue) => config.field('grpc_service', 'envoy_grpc', 'cluster_name').text();
+      const own = service.field('envoy_grpc', 'cluster_name').text();
+      return chain.filters
+        .filter(each => each.type === filterTypes.extAuthz && each.name === filter.name && asks(each.config) !== own)
+        .map(({ value }) => ({ at: value.field('name'), says: 'is also the name of the check' }));
+    },
+  },
   'filter-optional': {
     what: '`is_optional` of the filter is true',
     why: 'an Envoy that is built without ext_authz starts without the filter, and checks nothing',

@@ -128,10 +128,9 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
   return cluster?.keys.has(addressKey(own));
 }
 
-/** Whether account-authz listens for this machine only and every host of the cluster is the IP address of another one. */
-export function isUnreachable(cluster: Cluster | undefined, listen: string): boolean {
-  const endpoints = cluster?.endpoints ?? [];
-  return isLocal(toListenAddress(listen)) && endpoints.length > 0 && endpoints.every(isElsewhere);
+/** Whether account-authz listens for this machine only and a host of the cluster is the IP address of another one. */
+export function leadsElsewhere(cluster: Cluster | undefined, listen: string): boolean {
+  return isLocal(toListenAddress(listen)) && (cluster?.endpoints ?? []).some(isElsewhere);
 }
 
 // A name may be one of this machine.

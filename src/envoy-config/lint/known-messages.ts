@@ -27,7 +27,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     request_headers_to_remove validate_clusters max_direct_response_body_size_bytes most_specific_header_mutations_wins typed_per_filter_config metadata
     ignore_port_in_host_matching`,
   'config.cluster.v3.Cluster': `name alt_stat_name cluster_type type=STATIC|STRICT_DNS|LOGICAL_DNS|EDS|ORIGINAL_DST eds_cluster_config connect_timeout
-    per_connection_buffer_limit_bytes lb_policy load_assignment health_checks max_requests_per_connection circuit_breakers upstream_http_protocol_options
+    per_connection_buffer_limit_bytes lb_policy=ROUND_ROBIN|LEAST_REQUEST|RANDOM|RING_HASH|MAGLEV|CLUSTER_PROVIDED|LOAD_BALANCING_POLICY_CONFIG load_assignment health_checks max_requests_per_connection circuit_breakers upstream_http_protocol_options
     common_http_protocol_options http_protocol_options http2_protocol_options typed_extension_protocol_options dns_refresh_rate dns_failure_refresh_rate
     dns_jitter respect_dns_ttl dns_lookup_family dns_resolvers use_tcp_for_dns_lookups outlier_detection cleanup_interval upstream_bind_config
     ring_hash_lb_config maglev_lb_config original_dst_lb_config least_request_lb_config round_robin_lb_config common_lb_config load_balancing_policy metadata
@@ -175,6 +175,17 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.trace.v3.Tracing.Http': 'name typed_config',
   'config.core.v3.Http1ProtocolOptions.HeaderKeyFormat': 'proper_case_words stateful_formatter',
   'filters.network.http_connection_manager.v3.RequestIDExtension': 'typed_config',
+  'config.cluster.v3.LoadBalancingPolicy': 'policies',
+  'config.cluster.v3.LoadBalancingPolicy.Policy': 'typed_extension_config',
+  'load_balancing_policies.round_robin.v3.RoundRobin': '*',
+  'load_balancing_policies.least_request.v3.LeastRequest': '*',
+  'load_balancing_policies.random.v3.Random': '*',
+  'load_balancing_policies.ring_hash.v3.RingHash': '*',
+  'load_balancing_policies.maglev.v3.Maglev': '*',
+  'load_balancing_policies.cluster_provided.v3.ClusterProvided': '*',
+  'load_balancing_policies.wrr_locality.v3.WrrLocality': 'endpoint_picking_policy',
+  'config.core.v3.SubstitutionFormatString':
+    'text_format text_format_source json_format omit_empty_values content_type json_format_options',
   // What istiod and Envoy Gateway write around the check: they count, name the peer of the mesh, or choose its protocol.
   'stats.PluginConfig': '*',
   'istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig': '*',

@@ -20,6 +20,7 @@ export interface LintModel {
   /** Of the configuration. */
   readonly listen: string;
   readonly admin: string;
+  readonly origins: readonly string[];
   /** Whether all listeners and routes are in the file. */
   readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
@@ -102,6 +103,7 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     names,
     listen: config.listen,
     admin: config.admin,
+    origins: config.token.origins ?? [],
     isComplete,
     listeners,
     managers,

@@ -39,7 +39,7 @@ export const openRouteRules = {
     },
   },
   'public-headers-kept': {
-    what: 'A route of `public` does not remove the headers of `account.headers`, their other spellings (x.account.id), or `authorization`',
+    what: 'A route of `public` does not remove the headers of `account.headers`, their other spellings (x.account.id), or a header that may hold the token (`authorization`, `token.from`)',
     why: 'the service may act on an account or a token that nobody checked',
     fix: 'remove them in the `request_mutations` of a HeaderMutationPerRoute on the route',
     find: model => model.guarded.flatMap(each => keptOnOpenRoutes(model, each)),
@@ -113,7 +113,8 @@ function keptOnOpenRoutes(model: LintModel, guarded: GuardedManager): readonly F
   const { manager, checks, names } = guarded;
   // Envoy removes the identity headers on every route, or another rule reports it.
   const account = [...names.account, ...otherSpellings(names.account, !refusesUnderscores(manager))];
-  const held = [...account, ...(model.policy.forwardsToken ? [] : ['authorization'])];
+  const tokens = model.policy.headers.filter(({ kind, removed }) => kind === 'token' && removed === 'public');
+  const held = [...account, ...tokens.flatMap(each => each.names)];
   const named = openPaths(model.policy);
   return manager.targets
     .filter(target => isOpen(model, guarded, target) && named.some(each => covers(each, target.match)))

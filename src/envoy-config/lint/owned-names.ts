@@ -14,6 +14,10 @@ export interface OwnedNames {
   readonly mutated: readonly string[];
   /** The headers of `account.headers`. */
   readonly account: readonly string[];
+  /** The headers that may hold the token, `authorization` included. */
+  readonly tokens: readonly string[];
+  /** Whether the host is a part of the decision. */
+  readonly hasHosts: boolean;
   /** The headers that make an upstream serve another path, method or, where it matters, host. */
   readonly overrides: readonly string[];
   /** Why nothing may change the header after the check; undefined if it may change. */
@@ -48,6 +52,8 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
     otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
     mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
     account: accountHeaders,
+    tokens,
+    hasHosts: policy.hosts !== undefined,
     overrides,
     meaningOf(header, change) {
       const name = header.toLowerCase();
@@ -56,8 +62,8 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
       if (plain.startsWith(prefix)) return 'an identity header';
       if (accountHeaders.includes(plain)) return 'an account header';
       // account-authz removes it, unless `token.forward` is on.
-      if (plain !== 'cookie' && tokens.includes(plain))
-        return change === 'add' || forwardsToken ? 'the token' : undefined;
+      if (tokens.includes(plain)) return change === 'add' || forwardsToken ? 'the token' : undefined;
+      if (plain === 'origin' && policy.hasCookiePlace && change === 'add') return 'the page that sends a cookie';
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },

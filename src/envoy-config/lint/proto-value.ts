@@ -32,6 +32,11 @@ export class ProtoValue {
     return path.reverse();
   }
 
+  /** The message that it is in; of the whole file, itself. */
+  get parent(): ProtoValue {
+    return this.#parent ?? this;
+  }
+
   get isPresent(): boolean {
     return isGiven(this.#value);
   }

@@ -58,13 +58,13 @@ export const requestRules = {
     find: each => kept(each, withSpellings(each.names.overrides, each.manager)),
   },
   'trailers-kept': {
-    what: 'Identity headers, headers of `account.headers` or headers that override path, method or host are not removed from request trailers',
+    what: 'Identity headers, headers of `account.headers`, the token, or headers that override path, method or host are not removed from request trailers',
     why: 'a service that Envoy calls over HTTP/2, or with `enable_trailers`, gets the trailers unchecked, and some servers merge them into the headers',
     fix: 'add a header_mutation filter before ext_authz, with a `remove_on_match` for each of them in `request_trailers_mutations`',
     find: ({ names, manager, checks }) =>
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
-        const held = withSpellings([...names.account, ...names.overrides], manager);
+        const held = withSpellings([...names.account, ...names.overrides, ...names.tokens], manager);
         const left = [...names.identity, ...names.otherPrefixedNames, ...held].filter(name => !removes(name));
         return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),

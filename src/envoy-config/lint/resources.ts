@@ -34,7 +34,8 @@ export function readResources(root: ProtoValue): readonly Resources[] {
 }
 
 /** All that this Envoy runs with, each part once, without what is for outbound traffic. */
-export function partsOf(resources: Resources): readonly ProtoValue[] {
+export function partsOf(resources: Resources | undefined): readonly ProtoValue[] {
+  if (resources === undefined) return [];
   const { isDump, bootstrap, listeners, clusters, routes, filters } = resources;
   const inbound = listeners.filter(each => each.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2);
   if (!isDump) return bootstrap === undefined ? [] : [bootstrap];

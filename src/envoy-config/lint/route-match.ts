@@ -47,7 +47,9 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   }
   return {
     ...paths,
-    ...(takesTarget !== anyValue && { takes: (path: string) => paths.takes(path) && takesTarget(path) }),
+    ...(takesTarget !== anyValue && {
+      takes: (path: string, query = '') => paths.takes(path) && takesTarget(`${path}${query}`),
+    }),
     takesMethod,
     isSure: match.names().every(name => unconditional.has(name)),
     unjudged: undefined,

@@ -1,10 +1,11 @@
 // Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
 import { authzConnection } from '../authz-cluster.ts';
 import { authzCall, seconds } from '../authz-filter.ts';
-import { type Cluster, isAt, isUnreachable, readProtocolOptions } from './cluster.ts';
+import { formatAddress } from '../settings.ts';
+import { type Cluster, isAt, leadsElsewhere, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Finding, ifMissing, type Rules, unless, when } from './rule.ts';
+import { type Finding, ifMissing, quoted, type Rules, unless, when } from './rule.ts';
 
 const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
@@ -51,8 +52,9 @@ export const transportRules = {
       const hasTls = ['transport_socket', 'transport_socket_matches'].some(
         name => cluster?.value.field(name).isPresent,
       );
-      const isElsewhere = isAt(cluster, listen) === false || (!hasTls && isUnreachable(cluster, listen));
-      return when(isElsewhere, cluster?.place, `is not where the configuration listens (${listen})`);
+      const isOther = isAt(cluster, listen) === false || (!hasTls && leadsElsewhere(cluster, listen));
+      const found = quoted((cluster?.endpoints ?? []).map(each => (each ? formatAddress(each) : '?')).join(', '));
+      return when(isOther, cluster?.place, `leads to ${found}, and the configuration listens on ${listen}`);
     },
   },
   'authz-tls': {

@@ -71,6 +71,18 @@ export const wayRules = {
           return when(meaning !== undefined, key, `sets ${quoted(key.text() ?? '')}, ${meaning}`);
         }),
   },
+  'cookie-origin': {
+    what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`)',
+    why: 'any such page could read the answers with the rights of the user who opens it',
+    fix: 'list the origins of `token.origins` as `exact`, or remove `allow_credentials`',
+    find: ({ resources, policy, origins }) =>
+      partsOf(policy.hasCookiePlace ? resources : undefined)
+        .flatMap(part => part.inner(name => name === 'allow_origin_string_match'))
+        .filter(list => list.parent.field('allow_credentials').flag() === true)
+        .flatMap(list => list.items())
+        .filter(each => !origins.includes(each.field('exact').text() ?? ''))
+        .map(at => ({ at, says: 'allows an origin that is none of `token.origins`' })),
+  },
   'shown-token': {
     what: 'A header, a body, a tag, a log or a tap has the token of a request, such as `%REQ(authorization)%`',
     why: 'whoever reads it can use the tokens in it',
@@ -162,8 +174,9 @@ function showsToken(text: string, isToken: (name: string) => boolean): boolean {
     const argument = rest.join('(');
     if (/^(?:TYPED_)?CEL$/.test(name)) return argument.split(/[^\w-]/).some(isToken);
     return (
-      /^(?:REQ|REQUEST_HEADERS?|REQ_WITHOUT_QUERY|TRAILER)$/.test(name) &&
-      (argument.split(')', 1)[0] ?? '').split('?').some(isToken)
+      name === 'REQUEST_HEADERS' ||
+      (/^(?:REQ|REQUEST_HEADER|REQ_WITHOUT_QUERY|TRAILER)$/.test(name) &&
+        (argument.split(')', 1)[0] ?? '').split('?').some(isToken))
     );
   });
 }

@@ -210,7 +210,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => set(p.check, { filter_enabled: { default_value: { numerator: 50 } } }),
     ],
     'sees no account header': [
-      'account-header-hidden',
+      'header-hidden',
       p => set(p.check, { allowed_headers: { patterns: [{ exact: 'authorization' }] } }),
     ],
     'asks another address': [

@@ -1,5 +1,5 @@
 // Planted mistakes: the check and what it is shown.
-import { checkSettings, type Mistakes, remove, removePattern, set, shardRoute } from './planting.ts';
+import { checkSettings, copyOf, type Mistakes, remove, removePattern, set, shardRoute } from './planting.ts';
 
 export const checks: Mistakes = {
   'failure-mode-allow': {
@@ -84,7 +84,7 @@ export const checks: Mistakes = {
   'validate-mutations': {
     'mutations without validation': p => remove(p.check, 'validate_mutations'),
   },
-  'account-header-hidden': {
+  'header-hidden': {
     // The headers that account-authz receives and may change.
     'a hidden account header': p => p.check.allowed_headers.patterns.splice(5, 3, { exact: 'content-type' }),
     'an account header allowed only in upper case': p =>
@@ -94,28 +94,27 @@ export const checks: Mistakes = {
       set(p.check.allowed_headers.patterns[7].safe_regex, { regex: 'x[-_]account[-_]id' }),
     'an account header whose spelling with one other separator is hidden': p =>
       set(p.check.allowed_headers.patterns[7].safe_regex, { regex: 'x[^a-z0-9~]account[^a-z0-9]id' }),
-  },
-  'account-header-hidden + trailers-kept': {
-    'a hidden second account header': p =>
-      set(p.config, { account: { headers: ['x-account-id', 'x-tenant'], query: [] } }),
-  },
-  'disallowed-headers': {
     'an account header spelling in disallowed_headers': p =>
       set(p.check, { disallowed_headers: { patterns: [{ exact: 'x.account.id' }] } }),
     'a connection header in disallowed_headers': p =>
       set(p.check, { disallowed_headers: { patterns: [{ exact: 'connection' }] } }),
     'an account header under a prefix in disallowed_headers': p =>
       set(p.check, { disallowed_headers: { patterns: [{ prefix: 'X-ACC', ignore_case: true }] } }),
-  },
-  'ambiguity-hidden': {
     'a hidden connection header': p => removePattern(p, 'connection'),
     'a hidden content-type, where a query parameter names the account': p => removePattern(p, 'content-type'),
-  },
-  'authorization-hidden': {
     'H-033 a hidden authorization header': p => p.check.allowed_headers.patterns.shift(),
-  },
-  'request-id-hidden': {
     'a hidden x-request-id header': p => p.check.allowed_headers.patterns.splice(1, 1),
+  },
+  'header-hidden + trailers-kept': {
+    'a hidden second account header': p =>
+      set(p.config, { account: { headers: ['x-account-id', 'x-tenant'], query: [] } }),
+  },
+  'foreign-check-same-name': {
+    'another ext_authz of the same name, as Istio makes of two CUSTOM providers': p =>
+      p.filters.unshift({
+        ...copyOf(p.filters[1]),
+        typed_config: { ...p.check, grpc_service: { envoy_grpc: { cluster_name: 'opa' } } },
+      }),
   },
   'mutation-rules-missing': {
     'missing mutation rules': p => remove(p.check, 'decoder_header_mutation_rules'),
