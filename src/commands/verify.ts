@@ -4,11 +4,9 @@ import { parseCertificates } from '../files/certificates.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
-import { answersAsExpected } from '../offline/verify/comparison.ts';
-import { readGivenToken } from '../offline/verify/given-token.ts';
-import { maxRequests } from '../offline/verify/plan.ts';
-import { hostEntryOf } from '../offline/verify/planned-hosts.ts';
+import { hostEntryOf, maxRequests } from '../offline/verify/plan.ts';
 import { toJson, toTable } from '../offline/verify/report.ts';
+import { readGivenToken } from '../offline/verify/tokens.ts';
 import { verifyGateway } from '../offline/verify/verification.ts';
 import { version } from '../package.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
@@ -74,36 +72,24 @@ export const verify = defineCommand({
       if (json || verification.asked.length > 0)
         io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
       if (verification.failure !== undefined) throw new CommandError(verification.failure);
-      return verification.asked.every(answersAsExpected) ? 0 : 3;
+      return verification.asked.every(({ asExpected }) => asExpected) ? 0 : 3;
     } finally {
       await stop();
     }
   },
 });
 
-/** Without those of an issuer whose jwksFile is not on this machine. */
+/** Without issuers with a jwksFile where one is not on this machine. */
 async function loadKeys(settings: FetchSettings): Promise<FetchedKeys> {
-  const { config, onWarning } = settings;
-  const [fromFiles, fromUrls] = [true, false].map(isFile =>
-    config.issuers.filter(({ jwksFile }) => (jwksFile !== undefined) === isFile),
-  );
-  const groups = [fromUrls ?? [], ...(fromFiles ?? []).map(issuer => [issuer])].filter(({ length }) => length > 0);
-  const fetched = await Promise.all(
-    groups.map(async issuers => {
-      try {
-        return await fetchKeys({ ...settings, config: { ...config, issuers } });
-      } catch (error) {
-        if (!isKeyFileError(error)) throw error;
-        onWarning(error.message);
-        return undefined;
-      }
-    }),
-  );
-  const found = fetched.filter(each => each !== undefined);
-  return {
-    rings: new Map(found.flatMap(({ rings }) => [...rings])),
-    stop: async () => void (await Promise.all(found.map(each => each.stop()))),
-  };
+  try {
+    return await fetchKeys(settings);
+  } catch (error) {
+    if (!isKeyFileError(error)) throw error;
+    settings.onWarning(error.message);
+    const { config } = settings;
+    const issuers = config.issuers.filter(({ jwksFile }) => jwksFile === undefined);
+    return loadKeys({ ...settings, config: { ...config, issuers } });
+  }
 }
 
 /** What cannot be read is a warning: the list is on the machine of the service. */

@@ -114,7 +114,7 @@ describe('verify', () => {
     const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile({ routes })]);
     expect(code).to.equal(1);
     expect(stdout.match(/left out/g)).to.have.length(1);
-    expect(stdout).to.match(/^23 left out \(no answer from the gateway\): GET \/v1\/r1, no token, .* and 18 more$/m);
+    expect(stdout).to.match(/^24 left out \(no answer from the gateway\): GET \/v1\/r0, no token, .* and 19 more$/m);
   });
 
   it('connects to --connect-to, with the host of the URL in TLS and in Host', async () => {
@@ -152,7 +152,7 @@ describe('verify', () => {
     const { port } = await gateway(401, { 'content-type': 'application/problem+json' }, body);
     const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
     expect(code).to.equal(3);
-    expect(stdout).to.contain('401, not from account-authz');
+    expect(stdout).to.contain('401 application/problem+json, not from account-authz');
   });
 
   it('reads no more than 64 KiB of an answer', async () => {
@@ -173,7 +173,7 @@ describe('verify', () => {
     expect(stdout).to.match(
       /^\d+ left out \(the keys of .*\): GET \/api\/subscriptions, false signature, .*own account$/m,
     );
-    expect(seen).to.have.length(4);
+    expect(seen).to.have.length(5);
   });
 
   it('verifies with the tokens of the issuers whose keys can be had, and names the requests of the others', async () => {

@@ -1,4 +1,4 @@
-// Asks a gateway one question at a time, at no other address than that of its URL.
+// Asks a gateway one question at a time, at no other address than that of its URL, or the one to connect to.
 import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
 import type { Config } from '../../config/schema.ts';
 import { sendRequest } from '../../http/send-request.ts';
@@ -14,8 +14,12 @@ import type { PlannedRequest } from './plan.ts';
 export interface GatewayAnswer {
   readonly kind: 'answer';
   readonly status: number;
+  /** Without parameters; empty if there is none. */
+  readonly mediaType: string;
   /** Only of a refusal of account-authz. */
-  readonly reason: Reason | undefined;
+  readonly reason?: Reason | undefined;
+  /** Envoy's admin interface wrote it. Only read where the plan asks for that. */
+  readonly isAdmin?: boolean;
 }
 
 export interface Gateway {
@@ -38,41 +42,43 @@ export const gatewayRule =
 
 /** The URL of a gateway, or undefined. It has no path, because the configuration has them. */
 export function parseGatewayUrl(text: string, { allowHttp }: { readonly allowHttp: boolean }): URL | undefined {
-  if (!/^https?:\/\/[!-~]+$/.test(text) || !URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  const isOrigin = text.replace(/\/$/, '').toLowerCase() === `${url.protocol}//${text.split('/')[2]?.toLowerCase()}`;
-  const hasMore = `${url.username}${url.password}${url.search}${url.hash}` !== '' || /[@?#\\]/.test(text);
-  if (!isOrigin || hasMore) return undefined;
-  return url.protocol === 'https:' || allowHttp || isLoopbackUrl(text) ? url : undefined;
+  if (!/^https?:\/\/[\w.~:[\]-]+\/?$/.test(text) || !URL.canParse(text)) return undefined;
+  return text.startsWith('https:') || allowHttp || isLoopbackUrl(text) ? new URL(text) : undefined;
 }
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
 export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
   const { url, connectTo, from, userAgent, ca, timeoutMs = 5000 } = gateway;
-  const { target: path, host, headers, authorization } = planned;
+  const { kind, target: path, host, headers, authorization } = planned;
   const signal = AbortSignal.timeout(timeoutMs);
+  const token = authorization === undefined ? [] : [tokenLine(from, authorization)];
   try {
     const answer = await sendRequest(url, {
-      ...{ method: 'GET', path, signal, connectTo, ...(ca !== undefined && { ca: [...rootsInForce(), ca] }) },
-      headers: {
-        ...Object.fromEntries(headers),
-        host,
-        'user-agent': userAgent,
-        accept: '*/*',
-        ...(authorization !== undefined && Object.fromEntries([tokenLine(from, authorization)])),
-      },
+      method: 'GET',
+      path,
+      signal,
+      connectTo,
+      headers: { ...Object.fromEntries([...headers, ...token]), host, 'user-agent': userAgent, accept: '*/*' },
+      ...(ca !== undefined && { ca: [...rootsInForce(), ca] }),
     });
     const { statusCode: status = 0 } = answer;
-    // Only a refusal of account-authz has to be read. The answer of an API may be endless.
-    if (/^application\/problem\+json\b/.test(answer.headers['content-type'] ?? ''))
-      return { kind: 'answer', status, reason: reasonIn(await readStart(answer, maxAnswerBytes)) };
+    const [mediaType = ''] = (answer.headers['content-type'] ?? '').toLowerCase().split(/[; \t]/, 1);
+    const known = { kind: 'answer', status, mediaType } as const;
+    // Nothing else has to be read: the answer of an API may be endless.
+    if (mediaType === 'application/problem+json')
+      return { ...known, reason: reasonIn(await readStart(answer, maxAnswerBytes)) };
+    if (kind === 'admin of Envoy' && mediaType === 'text/plain')
+      return { ...known, isAdmin: adminStates.test((await readStart(answer, 32)).toString('latin1')) };
     answer.destroy();
-    return { kind: 'answer', status, reason: undefined };
+    return known;
   } catch (error) {
     const late = `no answer within ${timeoutMs / 1000} s`;
     return problem(signal.aborted ? late : `${networkProblem(error)} (${errorCode(error) ?? 'no HTTP answer'})`);
   }
 }
+
+// What GET /ready says: https://www.envoyproxy.io/docs/envoy/latest/operations/admin#get--ready
+const adminStates = /^(?:LIVE|DRAINING|(?:PRE_)?INITIALIZING)\s*$/;
 
 function reasonIn(body: Buffer): Reason | undefined {
   const parsed = parseStrictJson(body);

@@ -1,94 +1,95 @@
-// Prints what a gateway answered beside what was expected, as a table or as JSON. Has nothing of the token.
+// Prints what a gateway answered beside what was expected, as a table or as JSON, and what a difference means. Has nothing of the token.
 import { listWords } from '../../text/list.ts';
 import { printable } from '../../text/printable.ts';
-import { answersAsExpected, type Difference, explainDifference } from './comparison.ts';
-import type { Expected } from './expected.ts';
 import type { AskedRequest, GatewayVerification } from './verification.ts';
 
 const maxTextLength = 2048;
 const maxListed = 5;
 const shown = (text: string): string => printable(text, maxTextLength);
 
-/** The difference of each request, undefined where the answer is as expected. `file` is the configuration. */
-function differencesIn({ asked }: GatewayVerification, file: string): readonly (Difference | undefined)[] {
-  const isAsked = asked.some(({ answer }) => answer.reason !== undefined);
-  const isFiltered = asked.some(
-    each => each.planned.purpose.kind === 'path outside the grammar' && answersAsExpected(each),
-  );
-  return asked.map(each => explainDifference(each, { isAsked, isFiltered, file: shown(file) }));
-}
-
+/** `file` is the configuration. */
 export function toTable(verification: GatewayVerification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
   const rows = [
     ['', 'request', 'expected', 'actual'],
-    ...asked.map(each => [
-      answersAsExpected(each) ? 'ok' : 'DIFF',
-      shown(each.planned.name),
-      expectedText(each.expected),
-      actualText(each),
-    ]),
+    ...asked.map(({ planned, expected, answer: { status, reason, mediaType }, asExpected }) => {
+      const actual = reason
+        ? `${status} ${reason}`
+        : `${status}${mediaType && ` ${mediaType}`}, not from account-authz`;
+      return [asExpected ? 'ok' : 'DIFF', planned.name, expected.text, actual].map(shown);
+    }),
   ];
   const widths = [0, 1, 2].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
-  const lines = rows.map(row =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-  const count = asked.filter(each => !answersAsExpected(each)).length;
-  const meanings = [...group(differencesIn(verification, file))].map(
-    ([meaning, { look, times }]) => `${times} of ${asked.length}: ${meaning}\n  look at: ${look}`,
-  );
+  const differences = asked.filter(({ asExpected }) => !asExpected);
+  const meanings = differences.map(each => meaningOf(each, verification));
+  const looks = new Map(differences.map((each, i) => [meanings[i], lookAt(each, file)]));
   return [
-    ...lines,
+    ...rows.map(row => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')).map(line => line.trimEnd()),
     '',
-    ...meanings,
+    ...Array.from(looks, ([meaning, look]) => {
+      const times = meanings.filter(each => each === meaning).length;
+      return `${times} of ${asked.length}: ${meaning}\n  look at: ${look}`;
+    }),
     ...notes.map(note => `note: ${shown(note)}`),
     ...leftOut
       .filter(({ names }) => names.length > 0)
       .map(({ names, why }) => shown(`${names.length} left out (${why}): ${listWords(names, maxListed)}`)),
-    `${shown(origin)}: ${asked.length - count} of ${asked.length} answers as expected`,
+    `${shown(origin)}: ${asked.length - differences.length} of ${asked.length} answers as expected`,
     '',
   ].join('\n');
 }
 
 export function toJson(verification: GatewayVerification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
-  const differences = differencesIn(verification, file);
   const value = {
     url: shown(origin),
-    requests: asked.map((each, i) => ({
-      request: shown(each.planned.name),
-      expected: each.expected.kind === 'passed' ? { reason: 'allowed' } : statusAndReason(each.expected),
-      actual: statusAndReason(each.answer),
-      asExpected: answersAsExpected(each),
-      ...differences[i],
-    })),
+    requests: asked.map(each => {
+      const { planned, expected, answer, asExpected } = each;
+      const { status, reason, mediaType } = answer;
+      return {
+        request: shown(planned.name),
+        expected: expected.value,
+        actual: { status, reason, mediaType: mediaType === '' ? undefined : shown(mediaType) },
+        asExpected,
+        ...(!asExpected && { meaning: meaningOf(each, verification), look: lookAt(each, file) }),
+      };
+    }),
     leftOut: leftOut.flatMap(({ names, why }) => names.map(name => ({ request: shown(name), why: shown(why) }))),
     notes: notes.map(shown),
   };
   return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
-function statusAndReason({ status, reason }: { readonly status: number; readonly reason: string | undefined }) {
-  return { status, ...(reason === undefined ? {} : { reason }) };
+/** What a difference means. */
+export function meaningOf({ planned, answer }: AskedRequest, { asked }: Pick<GatewayVerification, 'asked'>): string {
+  const { status, reason } = answer;
+  const { kind, authorization, place } = planned;
+  if (kind === 'admin of Envoy') return "Envoy's admin interface is served: anybody can read its settings and stop it";
+  if (status === 503 && reason !== undefined)
+    return 'account-authz is asked and cannot decide: it has no usable keys of the issuer, or an internal fault';
+  if (kind === 'public path')
+    return 'Envoy calls account-authz for a public path, which account-authz never allows: render again';
+  if (kind === 'below a public path')
+    return 'a path below a public one is answered otherwise than nonsense there: a rewrite, a route or the server behind may lead it to the protected API without a check';
+  if (reason === 'token_missing' && authorization !== undefined)
+    return 'the token does not reach account-authz: a proxy or a filter of Envoy removes it before the check';
+  if (reason !== undefined)
+    return 'account-authz sees another path or host than the client sent (a rewrite before the check), or has another configuration, revocation list or clock than this machine';
+  if (status === 404)
+    return 'Envoy has no route for this path or this host (render again after a change), or the API answered without a check';
+  if (status >= 400)
+    return 'Envoy, a filter or a proxy answered in the place of account-authz, whose call may fail, or the API did without a check';
+  if (status >= 300)
+    return 'a redirect, which is not followed: give verify the URL where the gateway serves the API itself';
+  if (!asked.some(each => each.answer.reason !== undefined))
+    return 'the API answered, and account-authz refused nothing at all: Envoy does not call it, or the URL leads to the API past Envoy';
+  if (place !== undefined) return `the API answered: account-authz does not see ${place.unseen}`;
+  return 'the API answered: Envoy does not call account-authz for this route';
 }
 
-function expectedText(expected: Expected): string {
-  return expected.kind === 'passed' ? 'an answer of the API' : `${expected.status} ${expected.reason}`;
-}
-
-function actualText({ answer: { status, reason } }: AskedRequest): string {
-  return reason === undefined ? `${status}, not from account-authz` : `${status} ${reason}`;
-}
-
-function group(differences: readonly (Difference | undefined)[]) {
-  const groups = new Map<string, { readonly look: string; readonly times: number }>();
-  for (const difference of differences) {
-    if (difference === undefined) continue;
-    const { meaning, look } = difference;
-    groups.set(meaning, { look, times: (groups.get(meaning)?.times ?? 0) + 1 });
-  }
-  return groups;
+function lookAt({ answer: { reason } }: AskedRequest, file: string): string {
+  const config = `--config ${shown(file)}`;
+  return reason === undefined
+    ? `account-authz check-config ${config} --envoy-admin http://127.0.0.1:9901 (beside Envoy), or --envoy FILE; response_code_details in the access log of Envoy`
+    : `the decision line of the request in the log of account-authz; account-authz health ${config} (beside it); account-authz explain ${config} --path PATH < token.txt`;
 }

@@ -6,12 +6,11 @@ import { expect } from 'chai';
 import { ask } from '../../../src/offline/verify/ask.ts';
 
 const planned = {
-  purpose: { kind: 'no token' },
+  kind: 'no token',
   name: 'GET /x',
   target: '/x',
   host: 'x',
   headers: [],
-  authorization: undefined,
 } as const;
 
 describe('ask', () => {
@@ -49,7 +48,7 @@ describe('ask', () => {
     it(`${reason === undefined ? 'does not know' : 'knows'} a refusal ${name}`, async () => {
       const body = `${' '.repeat(padding)}${refusal}`;
       const answer = await ask(await gateway((_, response) => response.writeHead(401, problemJson).end(body)), planned);
-      expect(answer).to.deep.equal({ kind: 'answer', status: 401, reason });
+      expect(answer).to.deep.equal({ kind: 'answer', status: 401, mediaType: 'application/problem+json', reason });
     });
   }
 
@@ -63,6 +62,11 @@ describe('ask', () => {
       write();
     };
     const answer = await ask(await gateway(endless), planned);
-    expect(answer).to.deep.equal({ kind: 'answer', status: 401, reason: undefined });
+    expect(answer).to.deep.equal({
+      kind: 'answer',
+      status: 401,
+      mediaType: 'application/problem+json',
+      reason: undefined,
+    });
   });
 });

@@ -2,8 +2,7 @@
 import { expect } from 'chai';
 import { changed, configOf } from '../../../lab/config-file.ts';
 import type { Config } from '../../../src/config/schema.ts';
-import { maxRequests, type PlanOptions, planRequests } from '../../../src/offline/verify/plan.ts';
-import { hostEntryOf } from '../../../src/offline/verify/planned-hosts.ts';
+import { hostEntryOf, maxRequests, type PlanOptions, planRequests } from '../../../src/offline/verify/plan.ts';
 
 const policy = {
   routes: [{ path: '/v1/orders/:account_id/*' }, { path: '/v1/plans' }],
@@ -19,13 +18,24 @@ async function plan(more: Partial<PlanOptions> = {}, changes: Readonly<Record<st
 const token = { authorization: 'Bearer x.y.z', accounts: ['acme'] };
 
 describe('the plan of verify', () => {
-  it('has for each route no token and a false signature, and one request for each other purpose', async () => {
+  it('has for each route no token and a false signature, below a public subtree each route and the admin of Envoy', async () => {
     const { requests, omitted } = await plan();
     expect(omitted).to.deep.equal([]);
-    expect(requests.map(({ purpose, target }) => [purpose.kind, target])).to.deep.equal([
+    expect(requests.map(({ kind, target }) => [kind, target])).to.deep.equal([
       ['unmatched path', '/account-authz-verify/no/route'],
       ['path outside the grammar', '/v1/orders/account-authz-verify%2Fslash'],
       ['public path', '/assets'],
+      ['public path', '/assets/account-authz-verify/x/x'],
+      ['public path', '/assets/account-authz-verify/x'],
+      ['public path', '/assets/account-authz-verify'],
+      ['below a public path', '/assets/v1/orders/account-authz-verify'],
+      ['below a public path', '/assets/orders/account-authz-verify'],
+      ['below a public path', '/assets/v1/plans'],
+      ['below a public path', '/assets/plans'],
+      ['admin of Envoy', '/envoy/ready'],
+      ['admin of Envoy', '/assets/ready'],
+      ['admin of Envoy', '/assets/../ready'],
+      ['admin of Envoy', '/assets/envoy/ready'],
       ['no token', '/v1/orders/account-authz-verify'],
       ['no token', '/v1/plans'],
       ['no token', '/v1/orders/account-authz-verify/account-authz-verify'],
@@ -38,7 +48,7 @@ describe('the plan of verify', () => {
   it('asks with a token for another account in each place, and last for its own', async () => {
     const { requests } = await plan({ token });
     const sent = requests.filter(({ authorization }) => authorization === token.authorization);
-    expect(sent.map(({ purpose, target, headers }) => [purpose.kind, target, headers])).to.deep.equal([
+    expect(sent.map(({ kind, target, headers }) => [kind, target, headers])).to.deep.equal([
       ['other account', '/v1/orders/account-authz-verify', []],
       ['other account', '/v1/orders/acme', [['x-account-id', 'account-authz-verify']]],
       ['other account', '/v1/plans', [['x-account-id', 'account-authz-verify']]],
@@ -57,7 +67,7 @@ describe('the plan of verify', () => {
 
   it('takes as another account none that the token has', async () => {
     const { requests } = await plan({ token: { ...token, accounts: ['acme', 'account-authz-verify'] } });
-    const others = requests.filter(({ purpose }) => purpose.kind === 'other account');
+    const others = requests.filter(({ kind }) => kind === 'other account');
     expect(others[0]?.target).to.equal('/v1/orders/account-authz-verify-2');
   });
 
@@ -73,17 +83,21 @@ describe('the plan of verify', () => {
       new Set(['api.test:8443', 'account-authz-verify.api.test:8443', 'www.test:8443']),
     );
     const byAccount = await plan({ host: 'globex.api.test', token }, { ...policy, account: { hosts } });
-    const own = byAccount.requests.filter(({ purpose }) => purpose.kind === 'own account');
+    const own = byAccount.requests.filter(({ kind }) => kind === 'own account');
     expect(own.map(({ host }) => host)).to.deep.equal(['acme.api.test', 'acme.api.test']);
   });
 
-  it('sends at most 50 requests, those without a token first, and names the others', async () => {
+  it('sends at most 50 requests, some of each kind, and names the others', async () => {
     const routes = Array.from({ length: 40 }, (_, i) => ({ path: `/v1/r${i}` }));
     const { requests, omitted } = await plan({ token }, { ...policy, routes });
     expect(requests).to.have.length(maxRequests);
-    expect(requests.filter(({ purpose }) => purpose.kind === 'no token')).to.have.length(40);
-    expect(requests.at(-1)).to.deep.include({ purpose: { kind: 'own account' }, target: '/v1/r0' });
-    expect(omitted).to.include('GET /v1/r39, false signature').and.include('GET /v1/r39, own account');
+    const sent = (kind: string): number => requests.filter(each => each.kind === kind).length;
+    expect(sent('no token')).to.be.at.least(24);
+    for (const kind of ['false signature', 'below a public path', 'other account', 'own account'])
+      expect(sent(kind), kind).to.be.at.least(1);
+    expect(omitted.map(({ name }) => name))
+      .to.include('GET /v1/r39, false signature')
+      .and.include('GET /v1/r39, own account');
   });
 
   const entries = [

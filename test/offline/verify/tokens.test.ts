@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { changed, configOf } from '../../../lab/config-file.ts';
 import { token } from '../../../lab/token.ts';
-import { readGivenToken } from '../../../src/offline/verify/given-token.ts';
+import { readGivenToken } from '../../../src/offline/verify/tokens.ts';
 
 const iss = 'https://auth.example.com';
 
