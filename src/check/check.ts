@@ -54,23 +54,19 @@ const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
 export function createCheck(dependencies: CheckDependencies): Check {
   const { current, record, onFault, monotonicNow } = dependencies;
 
-  function answer(call: Call, result: CheckResult): Buffer {
-    const { requestId, facts, configuration } = call;
+  function answer(call: Call, result: CheckResult, receivedHeaders: Iterable<string>): Buffer {
+    const { requestId, configuration } = call;
     const { decision, principal } = result;
-    const receivedHeaders = facts.headers.keys();
     const bytes = configuration.answers.encode(decision, { requestId, receivedHeaders, principal });
     recordQuietly(call, result);
     return bytes;
   }
 
+  // Reads nothing of the request: it may be what failed.
   function answerFault(call: Call, error: unknown): Buffer {
     onFault(error);
     if (call.requestId === '') call.requestId = randomUUID();
-    const { requestId, configuration } = call;
-    const { decision } = faultResult;
-    const bytes = configuration.answers.encode(decision, { requestId, receivedHeaders: [], principal: undefined });
-    recordQuietly(call, faultResult);
-    return bytes;
+    return answer(call, faultResult, []);
   }
 
   function recordQuietly(call: Call, result: CheckResult): void {
@@ -87,8 +83,9 @@ export function createCheck(dependencies: CheckDependencies): Check {
     try {
       call.requestId = requestIdOf(facts);
       const decided = call.configuration.engine.decide(facts);
-      if (!(decided instanceof Promise)) return answer(call, decided);
-      return decided.then(result => answer(call, result)).catch(error => answerFault(call, error));
+      const answerResult = (result: CheckResult): Buffer => answer(call, result, facts.headers.keys());
+      if (!(decided instanceof Promise)) return answerResult(decided);
+      return decided.then(answerResult).catch(error => answerFault(call, error));
     } catch (error) {
       return answerFault(call, error);
     }

@@ -89,10 +89,9 @@ export function createTokenVerifier(options: {
   // Refuses before the signature if possible, the cheapest reason first.
   function verifyNew(token: string): Verification | Promise<Reading> {
     const jws = parseCompactJws(token);
-    if (jws.kind === 'refusal') return { outcome: jws, signed: undefined, kid: undefined, cache: 'miss' };
+    if (jws.kind === 'refusal') return refused(jws, undefined);
     const outcome = verifyJws(token, jws);
-    if (outcome instanceof Promise) return outcome;
-    return { outcome, signed: undefined, kid: jws.kid, cache: 'miss' };
+    return outcome instanceof Promise ? outcome : refused(outcome, jws.kid);
   }
 
   function verifyJws(token: string, jws: CompactJws): Refusal | Promise<Reading> {
@@ -113,37 +112,35 @@ export function createTokenVerifier(options: {
     issuer: TrustedIssuer,
     lookup: KeyLookup | Promise<KeyLookup>,
   ): Promise<Reading> {
-    const unsigned = (outcome: Refusal): Verification => ({ outcome, signed: undefined, kid: jws.kid, cache: 'miss' });
     const found = await lookup;
-    if (found.kind !== 'key') return unsigned(withoutKey(found));
+    if (found.kind !== 'key') return refused(withoutKey(found), jws.kid);
     const { key } = found;
     const cryptoKey = key.cryptoKeyFor(jws.alg);
     if (cryptoKey === undefined) throw new Error('a key that does not fit the token');
     if (signatures >= maxSignatures)
-      return unsigned(refusal('internal', 'too many tokens wait for their verification'));
+      return refused(refusal('internal', 'too many tokens wait for their verification'), jws.kid);
     signatures += 1;
     const isSigned = await isSignedBy(cryptoKey, jws.alg, token).finally(() => {
       signatures -= 1;
     });
-    // The log names the key of a token without a kid too.
-    const signedBy = { ...jws, kid: key.kid };
-    return isSigned ? verifySigned(token, signedBy, issuer, key) : unsigned(invalid('the signature does not verify'));
+    if (!isSigned) return refused(invalid('the signature does not verify'), jws.kid);
+    return verifySigned(token, jws.payload, issuer, key);
   }
 
-  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Reading {
-    const refused = (outcome: Refusal, signed?: SignedIdentity): Verification => ({
-      outcome,
-      signed,
-      kid: jws.kid,
-      cache: 'miss',
-    });
-    const claims = parseClaims(jws.payload, issuer.rules);
-    if (claims.kind === 'refusal') return refused(claims, parseSignedIdentity(jws.payload, issuer.rules));
+  // The log names the key of a token without a kid too.
+  function verifySigned(
+    token: string,
+    payload: CompactJws['payload'],
+    { rules, keys }: TrustedIssuer,
+    key: VerificationKey,
+  ): Reading {
+    const claims = parseClaims(payload, rules);
+    if (claims.kind === 'refusal') return refused(claims, key.kid, parseSignedIdentity(payload, rules));
     const reading = { outcome: undefined, claims, key };
     // Refusals are never cached.
     if (checkTimes(claims, times, now()) !== undefined) return reading;
     // The key set may have changed during the signature check: a removed key proves nothing.
-    if (!issuer.keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'));
+    if (!keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'), key.kid);
     verifiedTokens.put(token, { claims, key });
     return reading;
   }
@@ -178,6 +175,10 @@ export function normalizeTokenType(typ: string): string {
   // ASCII only: toLowerCase() turns the Kelvin sign into k.
   const lower = typ.replace(/[A-Z]/g, letter => letter.toLowerCase());
   return lower.includes('/') ? lower : `application/${lower}`;
+}
+
+function refused(outcome: Refusal, kid: string | undefined, signed?: SignedIdentity): Verification {
+  return { outcome, signed, kid, cache: 'miss' };
 }
 
 function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
