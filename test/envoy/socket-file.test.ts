@@ -1,10 +1,9 @@
 // The Unix socket file of listen: its mode, and which existing files are removed or kept.
 import { once } from 'node:events';
 import { lstat, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { freeSocketPath, shareWithGroup } from '../../src/envoy/socket-file.ts';
 
@@ -95,28 +94,4 @@ describe('socket file', () => {
       await once(server, 'close');
     });
   }
-
-  it('is kept when the backlog of its server is full', async () => {
-    const stuck = new Worker(
-      `const { parentPort, workerData } = require('node:worker_threads');
-      require('node:net').createServer().listen({ path: workerData, backlog: 1 }, () => {
-        parentPort.postMessage('listening');
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-      });`,
-      { eval: true, workerData: path },
-    );
-    await once(stuck, 'message');
-    const sockets = Array.from({ length: 4 }, () => connect(path));
-    const connected = await Promise.allSettled(sockets.map(socket => once(socket, 'connect')));
-    expect(connected.map(({ status }) => status)).to.include('rejected');
-    try {
-      expect(await failureOf(freeSocketPath(path))).to.include({
-        message: 'another process serves the socket of listen: stop it or change listen',
-      });
-      expect(await isThere()).to.equal(true);
-    } finally {
-      for (const socket of sockets) socket.destroy();
-      await stuck.terminate();
-    }
-  });
 });

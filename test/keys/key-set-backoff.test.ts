@@ -156,15 +156,6 @@ describe('early refreshes without news', () => {
     );
   });
 
-  it('schedule the next one after the backoff for a kid requested during the last one', () => {
-    const driven = loaded();
-    const endMs = flood(driven, 2);
-    driven.ask(endMs + 10_000, 'third');
-    driven.ask(endMs + 10_050, 'too late');
-    driven.fetched(endMs + 10_100, keySet('k1'), 1);
-    expect(driven.wakeAt()).to.equal(endMs + 10_100 + 20_000);
-  });
-
   const changes: readonly (readonly [name: string, before: Keys, after: Keys])[] = [
     ['an added key', keySet('k1'), keySet('k1', 'k2')],
     ['a removed key', keySet('k0', 'k1'), keySet('k1')],

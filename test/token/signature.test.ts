@@ -82,10 +82,8 @@ describe('isSignedBy', () => {
       const key = await cryptoKeyOf(publicKey, alg);
       for (const [name, text] of forgeries(sign(alg, privateKey)))
         expect(await isSignedBy(key, alg, text), name).to.equal(false);
-    });
-    it(`refuses an ${alg} signature by another key`, async () => {
-      const key = await cryptoKeyOf(pairOf(alg, second).publicKey, alg);
-      expect(await isSignedBy(key, alg, sign(alg, pairOf(alg).privateKey))).to.equal(false);
+      const other = await cryptoKeyOf(pairOf(alg, second).publicKey, alg);
+      expect(await isSignedBy(other, alg, sign(alg, privateKey)), 'by another key').to.equal(false);
     });
   }
 
