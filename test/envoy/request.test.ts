@@ -57,6 +57,11 @@ describe('CheckRequest', () => {
     ]);
   });
 
+  it('is read into values: a getter would keep each message until the next major collection', () => {
+    const properties = Object.values(Object.getOwnPropertyDescriptors(toRequestFacts(checkRequest())));
+    expect(properties.map(({ get }) => get)).to.deep.equal(properties.map(() => undefined));
+  });
+
   const contradictions: readonly (readonly [name: string, message: CheckRequestMessage, detail: string])[] = [
     ['G-005 no attributes', { attributes: null }, 'no HTTP attributes'],
     ['G-006 no request', { attributes: { request: null, context_extensions: {} } }, 'no HTTP attributes'],
