@@ -85,6 +85,7 @@ function memoryLimit(maxTokens: number): string {
 
 function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image, maxTokens }: RenderSettings): Members {
   const admin = 'authz-admin';
+  const product = ['/nodejs/bin/node', '/app/dist/main.js'];
   const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
   return podPatch(
     {
@@ -100,12 +101,7 @@ function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image, ma
             'Drains the Envoy of this pod: its health checks fail, and each answer closes its connection. Envoy cannot do it itself: its image has no shell, and its admin is on loopback. The hooks of all containers begin together; the app and Envoy sleep as long.\nThe kubelet runs it before a liveness restart too; `serve --envoy-admin` takes it back.',
             {
               preStop: inline({
-                exec: {
-                  command: [
-                    ...['/nodejs/bin/node', '/app/dist/main.js', 'drain', ...envoyAdmin],
-                    ...['--seconds', String(drainSeconds)],
-                  ],
-                },
+                exec: { command: [...product, 'drain', ...envoyAdmin, '--seconds', String(drainSeconds)] },
               }),
             },
           ),
