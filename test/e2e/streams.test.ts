@@ -15,9 +15,9 @@ import { onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const settings = { public: [{ path: '/open/*', methods: ['GET'] }] };
-const idleSeconds = 2;
+const idleSeconds = 3;
 const pieces = 8;
-const pieceMs = 400;
+const pieceMs = 500;
 
 /** Answers slowly: events, a body that is counted, an echo behind an upgrade, silence. */
 async function startSlowService(): Promise<{ readonly port: number; stop(): void }> {
