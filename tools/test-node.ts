@@ -12,7 +12,7 @@ const root = new URL('../', import.meta.url);
 // Folders whose code is a computation on text, which every V8 does alike.
 const pure = ['authz', 'check', 'envoy-config', 'json', 'offline', 'support', 'text'];
 const isPure = (file: string): boolean => pure.includes(file.split('/')[1] ?? '');
-// Sockets, TLS, HTTP/2, threads, files, cryptography: the whole service over gRPC, and what is built.
+// Sockets, TLS, HTTP/2, files, cryptography: the whole service over gRPC, and what is built.
 const tests = [...testGroups().unit.filter(file => !isPure(file)), 'test/tools/bundle.test.ts'];
 
 const version = process.argv[2] ?? (await imageVersion());

@@ -3,6 +3,7 @@ import { readConfigFile, validateConfig } from '../config/load.ts';
 import { formatProblems, refuse, refusedConfig, unreadable } from '../config/problems.ts';
 import {
   createFileWatch,
+  digestOf,
   type FileVersion,
   type FileWatch,
   fileVersions,
@@ -50,7 +51,7 @@ export const serve = defineCommand({
     const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
     // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
     process.umask(0o077);
-    const known = await fileVersions([file]);
+    const versions = await fileVersions([file]);
     const content = await readConfigFile(file);
     const loaded = await validateConfig(content, file, withoutList);
     if (loaded.kind === 'misconfiguration') {
@@ -70,6 +71,8 @@ export const serve = defineCommand({
       logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
       const oldNghttp2 = nghttp2Warning();
       if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
+      const digest = content.kind === 'bytes' ? digestOf(content.bytes) : '';
+      const known = versions.map(each => ({ ...each, digest }));
       const watch = watchConfig({ file, known, service, watchFiles, logger });
       reloadSignal.onSignal(() => {
         watch.applyNow();

@@ -9,6 +9,8 @@ import { loadInSlices } from './bounded-file.ts';
 export interface FileVersion {
   readonly file: string;
   readonly signature: string;
+  /** Of its bytes, where they were read: another file with the same bytes is no change, also before the first poll. */
+  readonly digest?: string;
 }
 
 export type WatchOutcome =
@@ -50,6 +52,10 @@ export async function fileVersions(files: readonly string[]): Promise<readonly F
   return Promise.all(files.map(async file => ({ file, signature: await fileSignature(file) })));
 }
 
+export function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64');
+}
+
 /** Follows symbolic links. Never rejects: if the file is not accessible, the signature is the error code. */
 export async function fileSignature(file: string): Promise<string> {
   try {
@@ -86,7 +92,7 @@ export function createFileWatch({
     /** The signatures in use, until the digest is known. */
     const assumed = toSignatures(known);
     /** The digests in use. */
-    const inUse = new Map<string, string>();
+    const inUse = new Map(known.flatMap(({ file, digest }) => (digest === undefined ? [] : [[file, digest]])));
     const digests = new Map<string, { readonly signature: string; readonly digest: string }>();
     let polled = toSignatures(known);
     let isRetry = false;
@@ -98,7 +104,7 @@ export function createFileWatch({
     }
 
     /** Undefined if the file has changed since it had this signature. */
-    async function digestOf(file: string, signature: string): Promise<string | undefined> {
+    async function stableDigest(file: string, signature: string): Promise<string | undefined> {
       const last = digests.get(file);
       if (last?.signature === signature) return last.digest;
       const digest = await digestNow(file);
@@ -115,7 +121,7 @@ export function createFileWatch({
       if (!isStable && !isNow) return;
       const digestsNow = new Map<string, string>();
       for (const [file, signature] of found) {
-        const digest = await digestOf(file, signature);
+        const digest = await stableDigest(file, signature);
         if (digest === undefined) return;
         digestsNow.set(file, digest);
         if (!inUse.has(file) && assumed.get(file) === signature) inUse.set(file, digest);

@@ -10,6 +10,7 @@ import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import {
   accepted,
   createFileWatch,
+  digestOf,
   type FileWatch,
   fileSignature,
   fileVersions,
@@ -87,6 +88,18 @@ describe('file watch', () => {
     await until(() => polls > 6);
     watch.stop();
   }
+
+  it('applies nothing where a file with the bytes in use was replaced before the first poll', async () => {
+    const [version = { file, signature: '' }] = await fileVersions([file]);
+    await writeFile(`${file}~`, 'first');
+    await rename(`${file}~`, file);
+    const known = [{ ...version, digest: digestOf(Buffer.from('first')) }];
+    const { applied, untilApplied } = await rig(file, { known });
+    await somePolls();
+    expect(applied).to.deep.equal([]);
+    await writeFile(file, 'second');
+    await untilApplied('second');
+  });
 
   const edits: readonly (readonly [name: string, edit: (content: string) => Promise<void>])[] = [
     ['an in-place edit', content => writeFile(file, content)],
