@@ -93,7 +93,7 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
       field: 'encode_raw_headers',
       value: true,
       why: 'each header line by itself, with its bytes unchanged',
-      accepts: { absent: true, values: [false] },
+      accepts: 'anything',
     },
     {
       field: 'allowed_headers',

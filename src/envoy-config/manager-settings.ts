@@ -51,6 +51,7 @@ function edgeSettings({ trustedHops }: EnvoySettings): readonly Setting[] {
       field: 'use_remote_address',
       value: true,
       why: 'At the edge, Envoy does not trust x-forwarded-for, x-envoy-* and x-request-id of a client. Behind other proxies, use --trusted-hops.\ninternal_address_config stays unset, so no client is internal: an empty one would trust loopback and RFC 1918.',
+      accepts: 'anything',
     },
     { field: 'xff_num_trusted_hops', value: trustedHops === 0 ? undefined : trustedHops, accepts: 'anything' },
     { field: 'forward_client_cert_details', value: 'SANITIZE', accepts: { absent: true, values: ['SANITIZE_SET'] } },

@@ -41,7 +41,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.http.ext_authz.v3.ExtAuthz': `grpc_service http_service failure_mode_allow failure_mode_allow_header_add status_on_error stat_prefix
     clear_route_cache include_peer_certificate include_tls_session encode_raw_headers allowed_headers disallowed_headers validate_mutations
     decoder_header_mutation_rules charge_cluster_response_stats emit_filter_state_stats enable_dynamic_metadata_ingestion max_denied_response_body_bytes
-    transport_api_version filter_enabled filter_enabled_metadata deny_at_disable shadow_mode with_request_body bootstrap_metadata_labels_key
+    transport_api_version=AUTO|V3 filter_enabled filter_enabled_metadata deny_at_disable shadow_mode with_request_body bootstrap_metadata_labels_key
     metadata_context_namespaces typed_metadata_context_namespaces route_metadata_context_namespaces route_typed_metadata_context_namespaces filter_metadata`,
   'filters.http.ext_authz.v3.ExtAuthzPerRoute': 'disabled check_settings',
   'filters.http.rbac.v3.RBAC': 'rules rules_stat_prefix shadow_rules shadow_rules_stat_prefix track_per_rule_stats',

@@ -13,6 +13,7 @@ import { openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
 import { type Resources, readResources } from './resources.ts';
+import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
 import { transportRules } from './transport-rules.ts';
 import { wayRules, waysOf } from './way-rules.ts';
@@ -32,7 +33,15 @@ const unreadable = {
   fix: 'write it as the documentation of Envoy does; a pattern must have no look-around and no back references',
 } as const;
 
-const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...laterFilterRules };
+const filterRules = {
+  ...checkRowRules,
+  ...checkRules,
+  ...agreementRules,
+  ...clusterRowRules,
+  ...transportRules,
+  ...laterFilterRules,
+};
+const managerRules = { ...managerRowRules, ...requestRules };
 
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
@@ -41,7 +50,7 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   ...reachRules,
   ...openRouteRules,
   ...hostRules,
-  ...requestRules,
+  ...managerRules,
   ...filterRules,
   ...routeRules,
   'unreadable-value': unreadable,
@@ -87,7 +96,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     const targets = model.guarded.flatMap(guarded => guarded.targets);
     judge(bypassRules, [model]);
     judge({ ...reachRules, ...openRouteRules, ...hostRules }, [model]);
-    judge(requestRules, model.guarded);
+    judge(managerRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
     judge(everyRouteRules, openTargets(model));

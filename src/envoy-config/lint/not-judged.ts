@@ -33,6 +33,13 @@ function toFields(text: string): Fields {
 
 const [known, described] = [toTable(knownMessages), toTable(messages)];
 
+/** The names of the values of an enum, by their numbers. */
+export function valueNames(message: string, [field = '', ...inner]: readonly string[]): readonly string[] {
+  const { kind, rest = '' } = described.get(message)?.get(field) ?? {};
+  if (inner.length > 0) return valueNames(rest, inner);
+  return kind === '=' ? rest.split('|') : [];
+}
+
 /** `message` is one of known-messages.ts; the fields in `left out` are looked at elsewhere. */
 export function findNotJudged(
   root: ProtoValue,

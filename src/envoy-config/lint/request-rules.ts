@@ -3,39 +3,12 @@ import type { GuardedManager } from './lint-model.ts';
 import type { ConnectionManager } from './listener.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
-import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
+import { readRemovals, readTrailerRemovals, refusesUnderscores } from './removed-names.ts';
+import { type Finding, ifAny, ifPresent, ifTrue, type Rules, when } from './rule.ts';
 
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
 
 export const requestRules = {
-  'normalize-path': {
-    what: '`normalize_path` is missing or false',
-    why: 'the service may resolve /../ in a path that the route and the check used unchanged',
-    fix: 'write `normalize_path: true`',
-    find: ({ manager }) => unlessTrue(manager.value.field('normalize_path')),
-  },
-  'merge-slashes': {
-    what: '`merge_slashes` is missing or false',
-    why: 'the service may read // as / and serve a path other than the routed one',
-    fix: 'write `merge_slashes: true`',
-    find: ({ manager }) => unlessTrue(manager.value.field('merge_slashes')),
-  },
-  'escaped-slashes': {
-    what: '`path_with_escaped_slashes_action` is not REJECT_REQUEST',
-    why: '%2F and %5C are slashes to some servers and not to others',
-    fix: 'write `path_with_escaped_slashes_action: REJECT_REQUEST`',
-    find: ({ manager }) => {
-      const action = manager.value.field('path_with_escaped_slashes_action');
-      return unless(action.choice({ REJECT_REQUEST: 2 }) === 2, action, 'is not REJECT_REQUEST');
-    },
-  },
-  'header-underscores': {
-    what: '`headers_with_underscores_action` is neither REJECT_REQUEST nor DROP_HEADER',
-    why: 'x_auth_uid is x-auth-uid to many upstreams',
-    fix: 'write `headers_with_underscores_action: REJECT_REQUEST` in common_http_protocol_options',
-    find: ({ manager }) => unless(refusesUnderscores(manager), underscoresAction(manager), 'is ALLOW'),
-  },
   'path-parameters': {
     what: '`ignore_path_parameters_in_path_matching` is true',
     why: 'Envoy chooses the route by a path other than the one that is checked and served',

@@ -10,7 +10,6 @@ import { type Finding, ifMissing, quoted, type Rules, unless, when } from './rul
 const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
 const writeBackOff = `write \`retry_back_off: { base_interval: ${seconds(authzCall.retryBaseMs)}, max_interval: ${seconds(authzCall.retryMaxMs)} }\``;
-const defaultConnectSeconds = 5;
 const defaultMaxRetries = 3;
 // 10 ms was worse than no retry at all: it limits each attempt too.
 const minAttemptSeconds = 0.02;
@@ -31,17 +30,6 @@ export const transportRules = {
     fix: 'write `explicit_http_config: { http2_protocol_options: {} }` in its HttpProtocolOptions',
     find: ({ cluster }) =>
       cluster === undefined ? [] : when(!speaksHttp2(cluster), cluster.value, 'does not speak HTTP/2'),
-  },
-  'connect-timeout': {
-    what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
-    why: 'one dead host uses up the time of the whole check, and Envoy tries no other host',
-    fix: `write \`connect_timeout: ${seconds(authzConnection.connectMs)}\``,
-    find: ({ cluster, timeoutSeconds }) => {
-      const timeout = cluster?.value.field('connect_timeout');
-      if (timeout === undefined || timeoutSeconds === undefined) return [];
-      const isShorter = (timeout.seconds() ?? defaultConnectSeconds) < timeoutSeconds;
-      return unless(isShorter, timeout, 'is not shorter than the timeout of the check', 'is missing (default 5 s)');
-    },
   },
   'authz-address': {
     what: 'The cluster of the check leads to another local address than `listen` of the configuration, or without TLS to another machine while `listen` is a loopback address or a Unix socket',

@@ -89,6 +89,7 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
       p.filters.unshift({ name: 'x', typed_config: typed('envoy.extensions.common.matching.v3.ExtensionWithMatcher') }),
   },
   'the check itself': {
+    'version 2 of the protocol': p => set(p.check, { transport_api_version: 'V2' }),
     'a way to add error bodies': p => set(p.check, { error_response_settings: {} }),
     'context extensions per route of another service': p =>
       set(p.routes[0], perRoute({ check_settings: { http_service: {} } })),

@@ -480,6 +480,9 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'not judged',
       p => set(p.manager, { forward_client_cert_details: 'ALWAYS_FORWARD_ONLY' }),
     ],
-    'chunks beside a length': ['not judged', p => set(p.manager.http_protocol_options, { allow_chunked_length: true })],
+    'chunks beside a length': [
+      'allow-chunked-length',
+      p => set(p.manager.http_protocol_options, { allow_chunked_length: true }),
+    ],
   },
 };

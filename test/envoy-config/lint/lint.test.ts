@@ -11,7 +11,7 @@ describe('lint problem', () => {
   it('states the mistake, its effect and the remedy, and ends with its rule', () => {
     const [problem] = problemsAfter(p => Object.assign(p.check, { failure_mode_allow: true }));
     expect(problem?.message).to.equal(
-      'is true: Envoy forwards each request that it cannot check, with identity headers that the client can forge; write `failure_mode_allow: false` [failure-mode-allow]',
+      'is true: if true, Envoy forwards requests that it could not check; write `failure_mode_allow: false` [failure-mode-allow]',
     );
   });
 

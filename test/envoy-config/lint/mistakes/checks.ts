@@ -7,7 +7,7 @@ export const checks: Mistakes = {
     'fail-open': p => set(p.check, { failure_mode_allow: true }),
     "fail-open spelled as Envoy's YAML allows": p => set(p.check, { failure_mode_allow: 'yes' }),
   },
-  'failure-mode-header': {
+  'failure-mode-allow-header-add': {
     'a fail-open marker header': p => set(p.check, { failure_mode_allow_header_add: true }),
   },
   'filter-optional': {
@@ -18,7 +18,7 @@ export const checks: Mistakes = {
     'status_on_error 403': p => set(p.check, { status_on_error: { code: 'Forbidden' } }),
     'status_on_error 200 by number': p => set(p.check, { status_on_error: { code: 200 } }),
   },
-  'check-timeout': {
+  timeout: {
     'a missing timeout': p => remove(p.service, 'timeout'),
     'a timeout of zero': p => set(p.service, { timeout: '0s' }),
     'a timeout of ten seconds': p => set(p.service, { timeout: '10s' }),
@@ -59,9 +59,6 @@ export const checks: Mistakes = {
       });
     },
   },
-  'transport-api-version': {
-    'protocol version 2': p => set(p.check, { transport_api_version: 'V2' }),
-  },
   'unchecked-listener': {
     'the check of an HTTP service alone': p => [
       remove(p.check, 'grpc_service'),
@@ -71,14 +68,14 @@ export const checks: Mistakes = {
   'google-grpc': {
     google_grpc: p => [remove(p.service, 'envoy_grpc'), set(p.service, { google_grpc: { target_uri: 'x' } })],
   },
-  'request-body': {
+  'with-request-body': {
     'the body in the check': p => set(p.check, { with_request_body: { max_request_bytes: 1024 } }),
-    'the body in the check of a route': p => set(p.routes[0], checkSettings({ with_request_body: {} })),
   },
   'check-service-override': {
+    'the body in the check of a route': p => set(p.routes[0], checkSettings({ with_request_body: {} })),
     'another check service for a route': p => set(p.routes[0], checkSettings({ grpc_service: {} })),
   },
-  'metadata-ingestion': {
+  'enable-dynamic-metadata-ingestion': {
     'discarded dynamic metadata': p => set(p.check, { enable_dynamic_metadata_ingestion: false }),
   },
   'validate-mutations': {

@@ -2,6 +2,9 @@
 import { type Mistakes, remove, set, toRemoval } from './planting.ts';
 
 export const requests: Mistakes = {
+  'allow-chunked-length': {
+    'a length beside chunks': p => set(p.manager.http_protocol_options, { allow_chunked_length: true }),
+  },
   'normalize-path': {
     // The connection manager.
     'a missing normalize_path': p => remove(p.manager, 'normalize_path'),
@@ -10,12 +13,12 @@ export const requests: Mistakes = {
   'merge-slashes': {
     'a missing merge_slashes': p => remove(p.manager, 'merge_slashes'),
   },
-  'escaped-slashes': {
+  'path-with-escaped-slashes-action': {
     'a missing action for escaped slashes': p => remove(p.manager, 'path_with_escaped_slashes_action'),
     'unescaping of escaped slashes': p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
     'escaped slashes kept by an enum number': p => set(p.manager, { path_with_escaped_slashes_action: 1 }),
   },
-  'header-underscores': {
+  'headers-with-underscores-action': {
     'allowed underscores in header names': p =>
       set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'ALLOW' }),
     'missing protocol options': p => remove(p.manager, 'common_http_protocol_options'),
@@ -34,7 +37,7 @@ export const requests: Mistakes = {
     'an early mutation by an upper-case prefix': p =>
       set(p.early[0].remove_on_match, { key_matcher: { prefix: 'X-Auth-' } }),
   },
-  'header-underscores + owned-headers-kept': {
+  'headers-with-underscores-action + owned-headers-kept': {
     'an early mutation by a prefix while underscores are allowed': p => {
       set(p.early[0].remove_on_match, { key_matcher: { prefix: 'x-auth-' } });
       remove(p.manager.common_http_protocol_options, 'headers_with_underscores_action');
