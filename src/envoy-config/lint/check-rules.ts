@@ -1,3 +1,4 @@
+// Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
 import { mutablePattern } from '../headers.ts';
 import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';

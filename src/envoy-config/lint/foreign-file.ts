@@ -1,7 +1,10 @@
 // Names a file that is neither a bootstrap nor a dump, with the command that gets what the lint can read.
 import { isJsonObject, memberOf } from '../../json/strict-json.ts';
+import messages from './envoy-messages.json' with { type: 'json' };
 
-const bootstrapMembers = ['static_resources', 'staticResources', 'dynamic_resources', 'dynamicResources', 'admin'];
+const bootstrapMembers = new Set(
+  (messages['config.bootstrap.v3.Bootstrap'] ?? '').split(' ').map(word => word.replace(/[:=].*/, '')),
+);
 const dumpOfIt = 'pass what Envoy runs with: --envoy-admin URL, or a file of /config_dump?include_eds';
 
 /** The rest of a sentence about the file, or undefined where it may be a bootstrap or a dump. Printable, without a value of the file but kinds and keys. */
@@ -10,7 +13,10 @@ export function describeForeignFile(value: unknown): string | undefined {
   if (!isJsonObject(value)) return 'is no mapping, so no bootstrap of Envoy';
   const kind = text(value, 'kind');
   if (kind !== undefined && text(value, 'apiVersion') !== undefined) return describeManifest(value, kind);
-  if (memberOf(value, 'resources') !== undefined && !bootstrapMembers.some(name => memberOf(value, name) !== undefined))
+  const isBootstrap = Object.keys(value).some(name =>
+    bootstrapMembers.has(name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)),
+  );
+  if (memberOf(value, 'resources') !== undefined && !isBootstrap)
     return `is a list of resources for file-based discovery, not a bootstrap: ${dumpOfIt}`;
   if (
     ['filter_chains', 'filterChains', 'virtual_hosts', 'virtualHosts', 'load_assignment', 'loadAssignment'].some(
@@ -27,9 +33,17 @@ export function describeForeignFile(value: unknown): string | undefined {
       .split('/')
       .at(-1)
       ?.replaceAll(/[^\w.]/g, '')}), not a bootstrap: ${dumpOfIt}`;
+  if (!isBootstrap && Object.keys(value).length > 0 && !holdsDump(value, 4))
+    return `has no member of a bootstrap (static_resources, …) and no dump: ${dumpOfIt}`;
   return holdsOldNames(value)
     ? 'has names of version 2 of the API, which Envoy has not read since 1.18: write version 3'
     : undefined;
+}
+
+/** `egctl` prints a dump for each namespace and pod. */
+function holdsDump(value: unknown, depth: number): boolean {
+  if (!isJsonObject(value) || depth === 0) return false;
+  return Array.isArray(value.configs) || Object.values(value).some(each => holdsDump(each, depth - 1));
 }
 
 /** A bootstrap may be a text in a ConfigMap, and any number of them in a List. */
