@@ -8,6 +8,7 @@ import { parseInstant } from '../text/instant.ts';
 import { printableValue } from '../text/printable.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { loadFetchSettings } from './fetching-config.ts';
+import { loadCertificates } from './pem-option.ts';
 import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
@@ -19,6 +20,7 @@ Reads the token from standard input and never prints it; empty input is a reques
   --path PATH             path and query as Envoy would send them
   --method METHOD         GET if not given
   --header 'NAME: VALUE'  a header of the request, any number of times; not authorization
+  --certificate FILE      the certificate that the client shows, for a token that is bound to one (PEM; of a chain the first)
   --at TIME               time of the check, now if not given (RFC 3339, or seconds since 1970)
   --without-files         leaves out the certificates and the revocation list that the configuration names, for a machine that
                           does not have them
@@ -39,6 +41,7 @@ export const explain = defineCommand({
     path: { type: 'string' },
     method: { type: 'string' },
     header: { type: 'string', multiple: true },
+    certificate: { type: 'string' },
     at: { type: 'string' },
     'without-files': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -58,11 +61,12 @@ export const explain = defineCommand({
       throw new CommandError(
         "--header 'host: NAME' is required: account.hosts names the hosts that requests may be for",
       );
+    const [certificate] = await loadCertificates('--certificate', values.certificate);
     const authorization = await readAuthorization('explain', io);
 
     const live = await checkLive({
       ...settings,
-      request: { method, target: path, headers },
+      request: { method, target: path, headers, certificate },
       authorization,
       now: now ?? Date.now() / 1000,
     });

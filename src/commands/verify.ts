@@ -1,6 +1,4 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
-import { loadRegularFile } from '../files/bounded-file.ts';
-import { parseCertificates } from '../files/certificates.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
@@ -14,6 +12,7 @@ import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { loadFetchSettings } from './fetching-config.ts';
+import { loadCertificates } from './pem-option.ts';
 import { readAuthorization } from './token-input.ts';
 
 const usage = `account-authz verify URL [--config FILE] [--connect-to HOST:PORT] [--allow-http] [--ca FILE] [--json]
@@ -54,7 +53,7 @@ export const verify = defineCommand({
     const to = values['connect-to'];
     const connectTo = to === undefined ? undefined : parsePeerAddress(to);
     if (connectTo?.kind === 'problem') throw new CommandError(`--connect-to ${connectTo.problem}`);
-    const ca = await loadTrusted(caFile);
+    const ca = caFile === undefined ? undefined : (await loadCertificates('--ca', caFile)).join('');
     // The machine has the files of the service only by chance.
     const settings = await loadFetchSettings('verify', file, io, { readsNamedFiles: false });
     const { config } = settings;
@@ -101,13 +100,4 @@ async function loadRevocationList({ config, onWarning }: FetchSettings): Promise
   const why = loaded.kind === 'problem' ? loaded.problem : `line ${loaded.problems[0]?.line} is invalid`;
   onWarning(`revocation.file: ${why}: a revoked token is expected to be allowed`);
   return undefined;
-}
-
-/** PEM */
-async function loadTrusted(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  const loaded = await loadRegularFile(file);
-  const parsed = loaded.kind === 'problem' ? loaded : parseCertificates(loaded.bytes);
-  if (parsed.kind === 'problem') throw new CommandError(`--ca: ${parsed.problem}`);
-  return parsed.certificates.map(each => each.toString()).join('');
 }

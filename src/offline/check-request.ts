@@ -24,7 +24,7 @@ export function tokenLine(
 
 /** With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each header line. */
 export function toCheckRequest({ request, authorization }: SentRequest, from: Config['token']['from']): Buffer {
-  const { method, target, headers } = request;
+  const { method, target, headers, certificate } = request;
   // Envoy shows the host of a request as `:authority`, whatever the version of HTTP.
   const shown = headers.map(([name, value]) => [name === 'host' ? ':authority' : name, value]);
   const lines = [[':path', target], [':method', method], ...shown].map(([key = '', value = '']) => ({
@@ -47,6 +47,10 @@ export function toCheckRequest({ request, authorization }: SentRequest, from: Co
     headers: {},
     header_map: { headers: lines },
   };
-  const message: CheckRequestMessage = { attributes: { request: { http }, context_extensions: {} } };
+  // Envoy percent-encodes it.
+  const source = certificate === undefined ? undefined : { certificate: encodeURIComponent(certificate) };
+  const message: CheckRequestMessage = {
+    attributes: { ...(source && { source }), request: { http }, context_extensions: {} },
+  };
   return Check.requestSerialize(message);
 }

@@ -1,8 +1,10 @@
 // The explain command: arguments and input. test/offline/explain/same-answer.test.ts compares it with the service.
+import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { serviceConfig } from '../../lab/service.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { audience } from '../../lab/token.ts';
 import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
@@ -59,6 +61,17 @@ describe('explain', () => {
       const outcome = await runExplain(['--config', file, '--path', path], { input: explain.token });
       expect(outcome).to.deep.equal(await runCommand('check-config', ['--config', file]));
       expect(outcome).to.include({ code: 1, stdout: '' });
+    });
+
+    it('presents a certificate with --certificate, to which a token may be bound', async () => {
+      const { cert } = testCertificate({});
+      const thumbprint = createHash('sha256').update(new X509Certificate(cert).raw).digest('base64url');
+      const input = await explain.lab.token({ claims: { cnf: { 'x5t#S256': thumbprint } } });
+      const answers = [];
+      for (const args of [[], ['--certificate', writeFixture('explain-client.pem', cert)]])
+        answers.push((await run(args, input)).code);
+      expect(answers).to.deep.equal([3, 0]);
+      expect(await run(['--certificate', '/missing.pem'], input)).to.include({ code: 1, stdout: '' });
     });
 
     it('needs no certificate and no revocation list with --without-files', async () => {

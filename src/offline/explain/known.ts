@@ -36,6 +36,8 @@ export interface ExplainedRequest {
   readonly target: string;
   /** Lower-case names, a line each, without Authorization. */
   readonly headers: readonly (readonly [name: string, value: string])[];
+  /** That of the client, in PEM. */
+  readonly certificate?: string | undefined;
 }
 
 /** Seconds since the epoch; undefined if the token has none or the value is not a number. */
