@@ -62,29 +62,22 @@ describe('CheckRequest', () => {
     expect(properties.map(({ get }) => get)).to.deep.equal(properties.map(() => undefined));
   });
 
+  const [noPath, noQuery] = [':path contradicts the path', 'query contradicts the path'];
   const contradictions: readonly (readonly [name: string, message: CheckRequestMessage, detail: string])[] = [
     ['G-005 no attributes', { attributes: null }, 'no HTTP attributes'],
     ['G-006 no request', { attributes: { request: null, context_extensions: {} } }, 'no HTTP attributes'],
     ['G-006 no http', { attributes: { request: { http: null }, context_extensions: {} } }, 'no HTTP attributes'],
-    ['P-058 another :path', checkRequest({ headers: { ':path': '/other' } }), ':path contradicts the path'],
-    [
-      'P-058 another :path in the list',
-      checkRequest({ raw: true, headers: { ':path': '/other' } }),
-      ':path contradicts the path',
-    ],
+    ['P-058 another :path', checkRequest({ headers: { ':path': '/other' } }), noPath],
+    ['P-058 another :path in the list', checkRequest({ raw: true, headers: { ':path': '/other' } }), noPath],
     [
       'R-011 two :path headers',
-      checkRequest({ raw: true, headers: { ':path': ['/api/subscriptions/acct1', '/other'] } }),
-      ':path contradicts the path',
+      checkRequest({ raw: true, headers: { ':path': ['/api/subscriptions/acct1', '/b'] } }),
+      noPath,
     ],
     ['another :method', checkRequest({ headers: { ':method': 'POST' } }), ':method contradicts the method'],
-    ['a query beside the path', checkRequest({ http: { query: 'a=1' } }), 'query contradicts the path'],
-    [
-      'another query than in the path',
-      checkRequest({ path: '/a?b=1', http: { query: 'b=2' } }),
-      'query contradicts the path',
-    ],
-    ['a query that is the path', checkRequest({ path: 'a=1', http: { query: 'a=1' } }), 'query contradicts the path'],
+    ['a query beside the path', checkRequest({ http: { query: 'a=1' } }), noQuery],
+    ['another query than in the path', checkRequest({ path: '/a?b=1', http: { query: 'b=2' } }), noQuery],
+    ['a query that is the path', checkRequest({ path: 'a=1', http: { query: 'a=1' } }), noQuery],
     ['a fragment beside the path', checkRequest({ http: { fragment: 'x' } }), 'a fragment beside the path'],
     [
       'H-018 bytes and text that differ',
@@ -156,10 +149,7 @@ describe('CheckRequest', () => {
   const consistent: readonly (readonly [name: string, parts: CheckRequestParts])[] = [
     ['an equal map and list', { headers: { 'x-a': '1' }, http: { header_map: { headers: [rawHeader('x-a', '1')] } } }],
     ['a query that the path has too', { path: '/a?b=1', http: { query: 'b=1' } }],
-    [
-      'equal bytes and text',
-      { http: { header_map: { headers: [{ key: 'x-a', value: 'é', raw_value: Buffer.from('é') }] } } },
-    ],
+    ['equal values', { http: { header_map: { headers: [{ key: 'x-a', value: 'é', raw_value: Buffer.from('é') }] } } }],
     ['a :path in UTF-8', { raw: true, path: '/a?é' }],
     ['a :path in UTF-8, in the map', { path: '/a?é', headers: { ':path': '/a?é' } }],
     ['no pseudo headers', { http: { headers: {} } }],

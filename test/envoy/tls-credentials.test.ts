@@ -45,24 +45,16 @@ describe('TLS on listen', () => {
       expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
     });
 
+    const signed = { name: 'envoy', authority: clientCa };
     const callers: readonly (readonly [name: string, security: ChannelCredentials | undefined])[] = [
       ['a caller without TLS', undefined],
       ['a caller that trusts another CA', security(clientCa, envoy)],
       ['a caller without a certificate', security(serverCa)],
-      [
-        'a certificate of another CA with the same name',
-        security(serverCa, testCertificate({ name: 'envoy', authority: otherClientCa })),
-      ],
+      ['one of another CA of that name', security(serverCa, testCertificate({ ...signed, authority: otherClientCa }))],
       ['a certificate of the CA of the service', security(serverCa, testCertificate({ authority: serverCa }))],
       ['a self-signed certificate', security(serverCa, testCertificate({ name: 'envoy' }))],
-      [
-        'an expired one',
-        security(serverCa, testCertificate({ name: 'envoy', authority: clientCa, validFromHours: -48 })),
-      ],
-      [
-        'a certificate that is not yet valid',
-        security(serverCa, testCertificate({ name: 'envoy', authority: clientCa, validFromHours: 1 })),
-      ],
+      ['an expired one', security(serverCa, testCertificate({ ...signed, validFromHours: -48 }))],
+      ['one not yet valid', security(serverCa, testCertificate({ ...signed, validFromHours: 1 }))],
     ];
     for (const [name, channel] of callers) {
       it(`refuses ${name} in the handshake`, async () => {

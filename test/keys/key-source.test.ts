@@ -140,15 +140,11 @@ describe('key source', () => {
         uri('must not have a link-local address: cloud metadata services use them'),
       ],
       [
-        'a password in jwks_uri',
+        'a password',
         { jwks_uri: 'https://a:b@a.test/' },
         uri('must not contain a user name or a password: key sets are public'),
       ],
-      [
-        'a file URL',
-        { jwks_uri: 'file:///etc/passwd' },
-        uri('must be an absolute https:// URL of visible ASCII characters'),
-      ],
+      ['a file', { jwks_uri: 'file:///' }, uri('must be an absolute https:// URL of visible ASCII characters')],
     ];
     for (const [name, members, problem] of metadata) {
       it(`names the problem of metadata with ${name}`, async () => {

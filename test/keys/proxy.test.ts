@@ -19,11 +19,7 @@ describe('proxyFor', () => {
   const rows: readonly (readonly [noProxy: string, direct: readonly string[], proxied: readonly string[]])[] = [
     ['', [], ['https://a.test/']],
     ['*', ['https://a.test/', 'https://10.1.2.3/'], []],
-    [
-      'corp.test',
-      ['https://corp.test/', 'https://a.corp.test/', 'https://SSO.corp.test:8443/'],
-      ['https://xcorp.test/'],
-    ],
+    ['corp.test', ['https://corp.test/', 'https://a.corp.test/', 'https://A.corp.test:8443/'], ['https://xcorp.test/']],
     ['.corp.test', ['https://sso.corp.test/'], ['https://corp.test/', 'https://xcorp.test/']],
     ['*.corp.test', ['https://sso.corp.test/'], ['https://corp.test/']],
     ['CORP.test', ['https://corp.test/'], []],

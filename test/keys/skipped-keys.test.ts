@@ -27,6 +27,7 @@ describe('skipped key', () => {
   };
   const weakExponent = 'e is not an odd number from 65537 to 2147483647';
 
+  const notOnCurve = 'the point is not on P-256';
   const rows: readonly (readonly [string, () => Promise<unknown>, string])[] = [
     ['K-027 a symmetric key', async () => ({ kty: 'oct', k: 'c2VjcmV0', kid: 'k' }), 'kty oct: a shared secret'],
     ['K-029 use enc', ec(() => ({ use: 'enc' })), 'use: enc'],
@@ -42,7 +43,7 @@ describe('skipped key', () => {
     ['K-030 an alg of another key type', ec(() => ({ alg: 'RS256' })), 'alg RS256 does not fit P-256'],
     ['an alg that the issuer does not list', rsa(() => ({ alg: 'RS512' })), 'alg RS512 is not one of algorithms'],
     [
-      'no alg, and a type that algorithms lacks',
+      'another type without alg',
       async () => ({ ...(await jwk('k', 'ES384')), alg: undefined }),
       'algorithms has none for P-384',
     ],
@@ -71,7 +72,7 @@ describe('skipped key', () => {
     ['an exponent as long as its modulus', rsa(({ n }) => ({ e: n })), weakExponent],
     ['K-033 no exponent', rsa(() => ({ e: undefined })), 'e is missing'],
     [
-      'K-033 a zero modulus',
+      'K-033 n of zeros',
       rsa(() => ({ n: Buffer.alloc(256).toString('base64url') })),
       'RSA of 0 bits, not 2048 to 8192',
     ],
@@ -79,22 +80,14 @@ describe('skipped key', () => {
     ['K-033 three characters of padding', rsa(({ n }) => ({ n: `${n}===` })), 'n is not base64url'],
     ['K-033 an exponent that is not canonical', rsa(() => ({ e: 'AQAC_' })), 'e is not base64url'],
     ['K-033 a modulus that is a number', rsa(() => ({ n: 3 })), 'n is a number'],
-    [
-      'K-033 a point off the curve',
-      ec(({ y }) => ({ y: withLastByte(y, byte => byte ^ 1) })),
-      'the point is not on P-256',
-    ],
-    ['K-033 an EC point at 0, 0', ec(() => ({ x: 'A'.repeat(43), y: 'A'.repeat(43) })), 'the point is not on P-256'],
+    ['K-033 a point off the curve', ec(({ y }) => ({ y: withLastByte(y, byte => byte ^ 1) })), notOnCurve],
+    ['K-033 an EC point at 0, 0', ec(() => ({ x: 'A'.repeat(43), y: 'A'.repeat(43) })), notOnCurve],
     [
       'K-033 an EC coordinate beyond the field',
       ec(() => ({ x: Buffer.alloc(32, 0xff).toString('base64url') })),
-      'the point is not on P-256',
+      notOnCurve,
     ],
-    [
-      'K-033 an EC coordinate whose last byte is missing',
-      ec(({ x }) => ({ x: changed(x, bytes => bytes.subarray(0, -1)) })),
-      'the point is not on P-256',
-    ],
+    ['K-033 a short EC coordinate', ec(({ x }) => ({ x: changed(x, bytes => bytes.subarray(0, -1)) })), notOnCurve],
     [
       'K-033 an EC coordinate with an extra zero',
       ec(({ x }) => ({ x: changed(x, bytes => Buffer.concat([Buffer.alloc(1), bytes])) })),
@@ -108,7 +101,7 @@ describe('skipped key', () => {
     ['an X25519 key', okp(() => ({ crv: 'X25519' })), 'crv X25519'],
     ['an Ed448 key', okp(() => ({ crv: 'Ed448' })), 'crv Ed448'],
     [
-      'an Ed25519 key of 31 bytes',
+      'a short Ed25519 key',
       okp(({ x }) => ({ x: changed(x, bytes => bytes.subarray(1)) })),
       'x has not the 32 bytes of Ed25519',
     ],
