@@ -11,7 +11,7 @@ import type { HttpAnswer } from '../../lab/raw-http.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
-import { configuration, expectRefusal, identity, ownedFields, startIssuer } from './lab.ts';
+import { configuration, identity, ownedFields, startIssuer } from './lab.ts';
 
 const checkTimeoutMs = 500;
 
@@ -101,23 +101,6 @@ describe('failures of the authorizer', () => {
         }
       });
     }
-  });
-
-  describe('signing keys are unavailable', () => {
-    it('gives the product’s own 503, with Retry-After', async () => {
-      const [unusedPort] = await freePorts(1);
-      const config = configuration(`http://127.0.0.1:${unusedPort}/jwks.json`);
-      const service = await startServiceProcess(config, { ready: false });
-      const envoy = await startEnvoy({ upstream: suite.upstream.port, authz: service.address });
-      try {
-        const answer = await ask(envoy);
-        expectRefusal(answer, 503, 'keys_unavailable');
-        expect(Object.fromEntries(answer.headers)).to.have.property('retry-after');
-        expect(suite.upstream.requests).to.deep.equal([]);
-      } finally {
-        await Promise.all([envoy.stop(), service.kill()]);
-      }
-    });
   });
 
   describe('two authorizers behind one Envoy', () => {

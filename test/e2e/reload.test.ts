@@ -122,28 +122,6 @@ describe('reload of the built product', () => {
     await until(async () => (await reason()) === 'app_forbidden');
     await rm(folder, { recursive: true });
   });
-
-  it('loads 2,000 routes', async () => {
-    const own = config().routes as unknown[];
-    const many = Array.from({ length: 2000 - own.length }, (_, i) => ({ path: `/api/generated/route-${i}/*` }));
-    await start(config());
-    await service.configure(config({ routes: [...own, ...many], apps: ['other'] }));
-    service.hangUp();
-    await until(async () => (await reason()) === 'app_forbidden');
-  });
-
-  it('keeps the old configuration while the file is too large', async () => {
-    await start(config());
-    await service.configure('#'.repeat(256 * 1024 + 1));
-    service.hangUp();
-    const reasons = new Set<string | undefined>();
-    await until(async () => {
-      reasons.add(await reason());
-      return lines(service, refused).length === 1;
-    });
-    expect([...reasons]).to.deep.equal(['allowed']);
-    expect(String(lines(service, refused)[0]?.problems)).to.contain('the file is larger than 262144 bytes');
-  });
 });
 
 describe('reload under load through a real Envoy', () => {
