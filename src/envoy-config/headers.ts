@@ -92,7 +92,7 @@ function tokenHeaders({ from, forward }: TokenSettings): readonly HeaderRule[] {
 
 /**
  * RE2 for the name with whatever sign in place of each hyphen: CGI reads each as an underscore (RFC 3875 section 4.1.18). One name a pattern:
- * an Envoy before 1.39 without the setting of the runtime takes no program of more than 100 instructions.
+ * without the setting of the runtime Envoy takes no program of more than 100 instructions, and before 1.39 it counts more of them.
  */
 export function spellings(name: string): string {
   return name.replaceAll('-', '[^a-z0-9]').replace('*', '.*');

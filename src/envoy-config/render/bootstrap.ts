@@ -137,7 +137,7 @@ export const layeredRuntime = ({ isShadow }: EnvoySettings): Members => ({
       static_layer: {
         're2.max_program_size.error_level': beside(
           32_768,
-          'before 1.39 the default of 100 is too small for public routes, account.hosts, and long names and paths',
+          'the default of 100 is too small for public routes, account.hosts, and long names and paths',
         ),
         'envoy.reloadable_features.http_reject_path_with_fragment': isShadow ? false : undefined,
       },
