@@ -11,9 +11,15 @@ import { type ServiceProcess, startServiceProcess } from '../../lab/service-proc
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import { type Http2Connection, openHttp2Connection } from '../support/http2-connection.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
-import { flagEndHeaders, frame, frameType, headerBlock } from '../support/raw-http2.ts';
+import {
+  flagEndHeaders,
+  frame,
+  frameType,
+  type Http2Connection,
+  headerBlock,
+  openHttp2Connection,
+} from '../support/raw-http2.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 export const requestFields: readonly HeaderField[] = [

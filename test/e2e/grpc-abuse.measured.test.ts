@@ -4,8 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import type { HeaderField } from '../../lab/raw-http.ts';
-import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
-import { flagEndHeaders, flagEndStream, frame, frameType, headerBlock } from '../support/raw-http2.ts';
+import {
+  flagEndHeaders,
+  flagEndStream,
+  frame,
+  frameType,
+  type Http2Connection,
+  headerBlock,
+  openHttp2Connection,
+  type ReceivedFrame,
+} from '../support/raw-http2.ts';
 import {
   enveloped,
   opened,

@@ -1,29 +1,8 @@
-// An HTTP/2 client that writes its own frames, with header fields exactly as given, which no client library would send.
+// HTTP/2 connections with hand-made frames, and header fields exactly as given, for what no client library would send.
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { answerTimeoutMs, type HeaderField, type HttpAnswer, showRefusal } from '../../lab/raw-http.ts';
-
-/**
- * One HTTP/2 request whose header fields are written as given: repeated names, upper case, any pseudo header, in any order.
- * Only the status and the body of the answer are read.
- */
-export async function rawHttp2Exchange(
-  port: number,
-  fields: readonly HeaderField[],
-): Promise<Pick<HttpAnswer, 'status' | 'body'>> {
-  const socket = connect({ host: '127.0.0.1', port });
-  try {
-    await once(socket, 'connect');
-    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
-    socket.write(frame(frameType.settings, 0, 0, Buffer.alloc(0)));
-    socket.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, headerBlock(fields)));
-    const answer = await readHttp2Answer(socket);
-    showRefusal({ ...answer, headers: [] });
-    return answer;
-  } finally {
-    socket.destroy();
-  }
-}
 
 // RFC 9113 section 6.
 export const frameType = {
@@ -63,31 +42,126 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([Buffer.from([...length, rest]), bytes]);
 }
 
-function readHttp2Answer(socket: Socket): Promise<Pick<HttpAnswer, 'status' | 'body'>> {
-  let received = Buffer.alloc(0);
-  let status = 0;
-  let body = '';
-  socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer within ${answerTimeoutMs} ms`)));
-  return new Promise((resolve, reject) => {
-    socket.on('data', (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      while (received.length >= 9 && received.length >= 9 + received.readUIntBE(0, 3)) {
-        const length = received.readUIntBE(0, 3);
-        const type = received.readUInt8(3);
-        const flags = received.readUInt8(4);
-        const payload = received.subarray(9, 9 + length);
-        received = received.subarray(9 + length);
-        if (type === frameType.headers && status === 0) status = hpackStatus(payload);
-        if (type === frameType.data) body += payload.toString('utf8');
-        const last = (type === frameType.headers || type === frameType.data) && (flags & flagEndStream) !== 0;
-        if (last || type === frameType.rstStream || type === frameType.goaway) resolve({ status, body });
-      }
-    });
-    socket.on('close', () => resolve({ status, body }));
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ECONNRESET' ? resolve({ status, body }) : reject(error),
-    );
+export interface ReceivedFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** It sends no acknowledgement and no window update by itself. */
+export interface Http2Connection {
+  /** In order of arrival. */
+  readonly received: readonly ReceivedFrame[];
+  readonly isOpen: boolean;
+  /** Settles when the kernel has the bytes or the connection is closed. */
+  write(...frames: readonly Buffer[]): Promise<void>;
+  /** Waits for the first frame of this type; undefined when the connection closes without one. */
+  frameOf(isWanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
+  /** Stops reading, so that the kernel's receive buffer fills. */
+  stopReading(): void;
+  resumeReading(): void;
+  /** Settles when the connection is closed, whether or not by a reset. */
+  readonly closed: Promise<void>;
+  destroy(): void;
+}
+
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+/** `settings` is the payload of the first SETTINGS frame; `silent` sends nothing at all. */
+export async function openHttp2Connection(
+  port: number,
+  { settings = Buffer.alloc(0), silent = false }: { readonly settings?: Buffer; readonly silent?: boolean } = {},
+): Promise<Http2Connection> {
+  const socket = connect({ host: '127.0.0.1', port });
+  await once(socket, 'connect');
+  const received: ReceivedFrame[] = [];
+  const waiting = new Set<() => void>();
+  let isOpen = true;
+  let rest = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 9 && rest.length >= 9 + rest.readUIntBE(0, 3)) {
+      const end = 9 + rest.readUIntBE(0, 3);
+      received.push({
+        type: rest.readUInt8(3),
+        flags: rest.readUInt8(4),
+        stream: rest.readUInt32BE(5) & 0x7fffffff,
+        payload: rest.subarray(9, end),
+      });
+      rest = rest.subarray(end);
+    }
+    for (const check of waiting) check();
   });
+  // A server may end an unwanted connection with a reset.
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>(resolve => {
+    socket.on('close', () => {
+      isOpen = false;
+      for (const check of waiting) check();
+      resolve();
+    });
+  });
+  const write = (bytes: Buffer): Promise<void> =>
+    new Promise(resolve => {
+      if (isOpen) socket.write(bytes, () => resolve());
+      else resolve();
+    });
+  if (!silent) await write(Buffer.concat([preface, frame(frameType.settings, 0, 0, settings)]));
+  return {
+    received,
+    closed,
+    get isOpen() {
+      return isOpen;
+    },
+    write: (...frames) => write(Buffer.concat(frames)),
+    frameOf: isWanted =>
+      new Promise(resolve => {
+        const check = (): void => {
+          const found = received.find(isWanted);
+          if (found === undefined && isOpen) return;
+          waiting.delete(check);
+          resolve(found);
+        };
+        waiting.add(check);
+        check();
+      }),
+    stopReading: () => socket.pause(),
+    resumeReading: () => socket.resume(),
+    destroy: () => socket.destroy(),
+  };
+}
+
+/**
+ * One HTTP/2 request whose header fields are written as given: repeated names, upper case, any pseudo header, in any order.
+ * Only the status and the body of the answer are read.
+ */
+export async function rawHttp2Exchange(
+  port: number,
+  fields: readonly HeaderField[],
+): Promise<Pick<HttpAnswer, 'status' | 'body'>> {
+  const connection = await openHttp2Connection(port);
+  const isLast = ({ type, flags }: ReceivedFrame): boolean =>
+    type === frameType.rstStream ||
+    type === frameType.goaway ||
+    ((type === frameType.headers || type === frameType.data) && (flags & flagEndStream) !== 0);
+  try {
+    await connection.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, headerBlock(fields)));
+    await Promise.race([connection.frameOf(isLast), timeout()]);
+    const payloads = (type: number) => connection.received.filter(each => each.type === type).map(each => each.payload);
+    const [head] = payloads(frameType.headers);
+    const body = Buffer.concat(payloads(frameType.data)).toString('utf8');
+    const answer = { status: head === undefined ? 0 : hpackStatus(head), body };
+    showRefusal({ ...answer, headers: [] });
+    return answer;
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function timeout(): Promise<never> {
+  await delay(answerTimeoutMs, undefined, { ref: false });
+  throw new Error(`no answer within ${answerTimeoutMs} ms`);
 }
 
 const staticStatus = new Map([
