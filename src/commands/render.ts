@@ -55,8 +55,13 @@ export const render = defineCommand({
     if (typeof given === 'string') throw new CommandError(given);
     const foreign = Object.keys(chosenOptions).find(each => !target.options.some(option => option === each));
     if (force && out === undefined) throw new CommandError('--force needs --out');
-    if (foreign !== undefined)
-      throw new CommandError(`${name} has no setting like --${foreign}: ${alternativeTo(foreign, target.dataPlane)}`);
+    const chosen = { ...defaultOptions, ...target.defaults, ...given };
+    const dataPlane = target.dataPlane(chosen);
+    const lacking = foreign ?? Object.keys(chosenOptions).find(each => Object.hasOwn(dataPlane.instead, each));
+    if (lacking !== undefined)
+      throw new CommandError(
+        `${foreign === undefined ? dataPlane.title : name} has no setting like --${lacking}: ${alternativeTo(lacking, dataPlane)}`,
+      );
 
     const content = await readConfigFile(file);
     // It may run on another machine than the service, so names of files are those of the container.
@@ -65,7 +70,6 @@ export const render = defineCommand({
       io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
       return 1;
     }
-    const chosen = { ...defaultOptions, ...target.defaults, ...given };
     const problem = addressProblem(loaded.config, chosen, option => target.options.includes(option));
     if (problem !== undefined) throw new CommandError(problem);
     const settings = {
@@ -86,7 +90,7 @@ export const render = defineCommand({
     if (warning !== undefined) io.stderr.write(`account-authz render: ${warning}\n`);
     const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
     const [first, ...others] = target.files(settings);
-    const limited = { ...first, introduction: [...limitsOf(target.dataPlane), ...first.introduction] };
+    const limited = { ...first, introduction: [...limitsOf(dataPlane), ...first.introduction] };
     const files = [limited, ...others].map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
     if (out === undefined) return print(target, files, io);
     const failure = await writeRenderedFiles(out, files, { replacesEdited: force });

@@ -71,10 +71,16 @@ interface EnvoyOptions {
   readonly authzHost: string;
 }
 
+/** Whose Envoy asks, in Istio. */
+export const attachments = ['sidecar', 'gateway', 'waypoint'] as const;
+
 /** The options of a workload in Kubernetes. */
 interface WorkloadOptions {
   /** kubernetes: of the one Deployment; istio: before the names of the objects; gateways: of the HTTPRoute. */
   readonly name: string | undefined;
+  readonly attach: (typeof attachments)[number];
+  /** envoy-gateway: whether the policy of the route merges with that of the Gateway. */
+  readonly merges: boolean;
   /** gateways: of the Gateway; undefined: `name`. */
   readonly gateway: string | undefined;
   readonly namespace: string | undefined;
@@ -166,6 +172,8 @@ export const defaultOptions: RenderOptions = {
   takesGrpcWeb: false,
   isShadow: false,
   authzHost: 'account-authz',
+  attach: 'sidecar',
+  merges: false,
   name: undefined,
   gateway: undefined,
   namespace: undefined,

@@ -30,14 +30,12 @@ export function trailersFilter(settings: EnvoySettings): Members {
   });
 }
 
+export const corsReason =
+  'Answers preflight requests before the check, which would refuse them: a browser sends them without a token.';
+
 function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
   if (corsOrigins.length === 0) return [];
-  return [
-    above(
-      'Answers preflight requests before the check, which would refuse them: a browser sends them without a token.',
-      extension(filterNames.cors, 'filters.http.cors.v3.Cors'),
-    ),
-  ];
+  return [above(corsReason, extension(filterNames.cors, 'filters.http.cors.v3.Cors'))];
 }
 
 export function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
@@ -64,14 +62,23 @@ export function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, t
 }
 
 /** For the virtual host. Refusals carry the headers too, so that a page can read them; the filter leaves Envoy's own 404 alone. */
-export function corsPolicy(settings: EnvoySettings): Members {
+export function corsMembers(settings: EnvoySettings, filterName: string): Members {
   const { allowMethods, allowHeaders, exposeHeaders } = corsHeadersOf(settings);
-  return typed('filters.http.cors.v3.CorsPolicy', {
-    allow_origin_string_match: settings.corsOrigins.map(origin => inline({ exact: origin })),
-    allow_methods: allowMethods.join(', '),
-    allow_headers: allowHeaders.join(', '),
-    expose_headers: exposeHeaders.join(', '),
-    max_age: '600',
-    allow_credentials: credentialsOf(settings),
-  });
+  if (settings.corsOrigins.length === 0) return {};
+  return {
+    typed_per_filter_config: {
+      [filterName]: typed('filters.http.cors.v3.CorsPolicy', {
+        allow_origin_string_match: settings.corsOrigins.map(origin => inline({ exact: origin })),
+        allow_methods: allowMethods.join(', '),
+        allow_headers: allowHeaders.join(', '),
+        expose_headers: exposeHeaders.join(', '),
+        max_age: '600',
+        allow_credentials: credentialsOf(settings),
+      }),
+    },
+    response_headers_to_add: beside(
+      [{ header: inline({ key: 'vary', value: 'origin' }), append_action: 'APPEND_IF_EXISTS_OR_ADD' }],
+      'a cache must not answer one origin with the headers for another',
+    ),
+  };
 }

@@ -41,3 +41,12 @@ export function referenceGrant(
   };
   return [renderedFile('reference-grant.yaml', [grant], ['Lets the policy name account-authz in another namespace.'])];
 }
+
+/** In the words of Envoy Gateway and of Istio. */
+export const passiveHealthCheck = {
+  splitExternalLocalOriginErrors: true,
+  consecutiveLocalOriginFailures: 2,
+  interval: '1s',
+  baseEjectionTime: '5s',
+  maxEjectionPercent: 50,
+} as const;

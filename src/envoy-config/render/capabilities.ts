@@ -50,7 +50,6 @@ const istio: DataPlane = {
   title: 'istio',
   can: {
     ...envoy.can,
-    cors: undefined,
     upgrades: 'WebSocket, always',
     requestTimeout: 'VirtualService',
   },
@@ -64,6 +63,28 @@ const istio: DataPlane = {
     'grpc-web': 'name the port of the Service grpc-web',
     'trusted-hops': 'set numTrustedProxies of the MeshConfig',
     'upstream-protocol': 'name the port of the Service, or set its appProtocol',
+  },
+};
+
+const trial = 'run the trial with `render envoy --shadow` beside the service';
+
+const waypoint: DataPlane = {
+  title: 'istio --attach waypoint',
+  can: { ...istio.can, earlyRemoval: undefined, guard: undefined, openRoutes: undefined, cors: undefined },
+  lost: [
+    'A waypoint ignores an EnvoyFilter: it limits no change of an answer of account-authz, removes no trailers, refuses no header with an underscore and repeats no check. account-authz overwrites its identity headers and removes their look-alikes.',
+    'What does not pass the waypoint is not checked: label the Service istio.io/use-waypoint, and istio.io/ingress-use-waypoint for calls of a gateway; refuse calls to its pods that do not come from the waypoint by an AuthorizationPolicy with their labels.',
+  ],
+  releases: [],
+  instead: {
+    ...istio.instead,
+    'cors-origin': 'a waypoint answers preflight requests after the check; set it at the gateway (--attach gateway)',
+    'cors-header': 'set it at the gateway (--attach gateway)',
+    'idle-timeout': 'a waypoint has no such setting; set it at the gateway (--attach gateway)',
+    underscores: 'a waypoint passes such a header on',
+    'max-headers-kib': 'a waypoint has its own bound',
+    selector: 'the policies name the Service of --upstream',
+    shadow: trial,
   },
 };
 
@@ -83,7 +104,7 @@ const envoyGateway: DataPlane = {
     'max-headers-kib': 'set max_request_headers_kb in an EnvoyPatchPolicy',
     'grpc-web': 'a GRPCRoute takes gRPC-Web by itself',
     'upstream-protocol': 'set appProtocol of the Service',
-    shadow: 'run the trial with `render envoy --shadow` beside the service',
+    shadow: trial,
   },
 };
 
@@ -118,7 +139,7 @@ const gatewayApi: DataPlane = {
     'max-headers-kib': 'the data plane has its own bound',
     'grpc-web': 'Cilium takes gRPC-Web by itself',
     'upstream-protocol': 'set appProtocol of the Service',
-    shadow: 'run the trial with `render envoy --shadow` beside the service',
+    shadow: trial,
   },
 };
 
@@ -136,12 +157,12 @@ const kgateway: DataPlane = {
     underscores: 'kgateway passes such a header on',
     'grpc-web': 'kgateway has no such setting',
     'upstream-protocol': 'set appProtocol of the Service',
-    shadow: 'run the trial with `render envoy --shadow` beside the service',
+    shadow: trial,
   },
 };
 
 /** In the order of the table. */
-export const dataPlanes = { envoy, istio, envoyGateway, gatewayApi, kgateway } as const satisfies Readonly<
+export const dataPlanes = { envoy, istio, waypoint, envoyGateway, gatewayApi, kgateway } as const satisfies Readonly<
   Record<string, DataPlane>
 >;
 

@@ -6,7 +6,7 @@ import { managerSettings, shadowManagerSettings } from '../manager-settings.ts';
 import { toMembers } from '../setting.ts';
 import type { EnvoySettings, PublicRoute } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { authzFilters, corsPolicy } from './authz-filters.ts';
+import { authzFilters, corsMembers } from './authz-filters.ts';
 import {
   domainOf,
   metadataRoute,
@@ -94,20 +94,13 @@ function shadowHost(settings: EnvoySettings): Members {
 
 /** Every route of the configuration and nothing else. */
 export function virtualHost(settings: EnvoySettings): Members {
-  const { paths, corsOrigins, publicRoutes, metadata, hosts } = settings;
-  const hasCors = corsOrigins.length > 0;
+  const { paths, publicRoutes, metadata, hosts } = settings;
   const checked = routeFilters(settings, 'checked', filterNames.trailers);
   const filters = { typed_per_filter_config: checked[filterNames.trailers] && checked };
   return {
     name: hosts === undefined ? 'any' : 'hosts',
     domains: hosts?.map(domainOf) ?? ['*'],
-    typed_per_filter_config: hasCors ? { [filterNames.cors]: corsPolicy(settings) } : undefined,
-    response_headers_to_add: hasCors
-      ? beside(
-          [{ header: inline({ key: 'vary', value: 'origin' }), append_action: 'APPEND_IF_EXISTS_OR_ADD' }],
-          'a cache must not answer one origin with the headers for another',
-        )
-      : undefined,
+    ...corsMembers(settings, filterNames.cors),
     routes: [
       metadata &&
         above('RFC 9728: by it, clients find the authorization server.', {

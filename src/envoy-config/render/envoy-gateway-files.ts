@@ -8,7 +8,15 @@ import { type RenderedFile, type RenderedFiles, renderedFile } from './rendered-
 
 export function gatewayFiles(settings: RenderSettings): RenderedFiles {
   return [
-    renderedFile('security-policy.yaml', [securityPolicy(settings)], []),
+    renderedFile(
+      'security-policy.yaml',
+      [securityPolicy(settings)],
+      settings.merges
+        ? []
+        : [
+            'It replaces a SecurityPolicy of the Gateway for this route, with its allow lists, without a word: if there is one, render with --merge.',
+          ],
+    ),
     renderedFile(
       'client-traffic-policy.yaml',
       [clientTrafficPolicy(settings)],

@@ -6,7 +6,7 @@ import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
-import { otherNamespace, serviceAddress, serviceReference } from './authz-service.ts';
+import { otherNamespace, passiveHealthCheck, serviceAddress, serviceReference } from './authz-service.ts';
 import { gatewayApi } from './http-routes.ts';
 
 const ms = (time: number): string => `${time}ms`;
@@ -25,7 +25,7 @@ export function gatewayOf({ gateway, name }: RenderSettings): string | undefined
 }
 
 export function securityPolicy(settings: RenderSettings): Tree {
-  const { name, namespace, shownHeaders } = settings;
+  const { name, namespace, shownHeaders, merges } = settings;
   const extAuth = {
     ...renamed(extAuthzSettings(settings), {
       failOpen: 'failure_mode_allow',
@@ -43,25 +43,17 @@ export function securityPolicy(settings: RenderSettings): Tree {
   };
   return own(
     'SecurityPolicy',
-    { targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })], cors: corsOf(settings), extAuth },
+    {
+      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
+      mergeType: merges ? 'StrategicMerge' : undefined,
+      cors: corsOf(settings),
+      extAuth,
+    },
     { name, namespace },
   );
 }
 
-const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzConnection;
-
-const passiveHealthCheck: Members = {
-  passive: beside(
-    {
-      splitExternalLocalOriginErrors: true,
-      consecutiveLocalOriginFailures: 2,
-      interval: '1s',
-      baseEjectionTime: '5s',
-      maxEjectionPercent: 50,
-    },
-    'ejects a pod at once if it cannot be reached',
-  ),
-};
+const { maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzConnection;
 
 const backendSettings: Members = {
   retry: beside(
@@ -78,13 +70,10 @@ const backendSettings: Members = {
     inline({ tcp: { connectTimeout: ms(authzConnection.tlsConnectMs) } }),
     'well below the timeout of a check, so that a dead host leaves time for another',
   ),
-  http2: inline({
-    connectionKeepalive: {
-      interval: `${keepalive.intervalS}s`,
-      timeout: `${keepalive.timeoutS}s`,
-      idleInterval: `${keepalive.idleS}s`,
-    },
-  }),
+  http2: beside(
+    inline({ connectionKeepalive: { interval: '5s', timeout: '1s' } }),
+    'a pod that hangs is given up after 6 s at most: there is no active check',
+  ),
   circuitBreaker: inline({
     maxConnections,
     maxPendingRequests: maxRequests,
@@ -94,7 +83,7 @@ const backendSettings: Members = {
   }),
   healthCheck: above(
     'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
-    passiveHealthCheck,
+    { passive: beside(passiveHealthCheck, 'ejects a pod at once if it cannot be reached') },
   ),
 };
 

@@ -1,41 +1,97 @@
-// What Istio needs, so that the Envoy of its sidecar asks the account-authz in the same pod.
+// What Istio needs, so that the Envoy of a sidecar, a gateway or a waypoint asks account-authz.
 import { authzConnection } from '../authz-cluster.ts';
-import {
-  authzCall,
-  envoyGrpcSettings,
-  extAuthzSettings,
-  filterNames,
-  guardFilter,
-  guardReason,
-  retrySettings,
-  seconds,
-} from '../authz-filter.ts';
-import { typed } from '../extension.ts';
-import {
-  customMethodSetting,
-  earlyMutationSetting,
-  hostDotSetting,
-  maxHeadersSetting,
-  underscoresSetting,
-} from '../manager-settings.ts';
-import { only, renamed, toMembers } from '../setting.ts';
-import type { RenderSettings } from '../settings.ts';
+import { authzCall, extAuthzSettings, seconds } from '../authz-filter.ts';
+import { renamed } from '../setting.ts';
+import { isInPod, type RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { trailersFilter } from './authz-filters.ts';
+import { passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
-import { managerType } from './connection-manager.ts';
-import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from './open-routes.ts';
+import { envoyFilter, podLabels } from './istio-filter.ts';
 import { type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
-const serviceName = 'account-authz.internal';
+const ownPod = 'account-authz.internal';
+
+/** What an option or a key of the configuration must be for Istio: a sentence. */
+export function istioProblem(settings: RenderSettings): string | undefined {
+  const { attach, authz, tls, upstream, upstreams, selector, namespace, authzNamespace, publicRoutes } = settings;
+  if (upstreams.length > 0) return '--upstream must have no path: route by path in a VirtualService';
+  if (authz.kind !== 'tcp' || tls !== undefined || (attach === 'sidecar' && !isInPod(authz)))
+    return `listen of the configuration must be a ${attach === 'sidecar' ? 'loopback ' : ''}port, without tls: the mesh encrypts`;
+  if (attach === 'sidecar') return undefined;
+  if (!isInPod(authz) && (authzNamespace ?? namespace) === undefined)
+    return '--namespace or --authz-namespace must name the namespace of account-authz';
+  if (attach === 'gateway') {
+    if (selector === undefined) return '--selector must have the labels of the pods of the gateway';
+    return publicRoutes.length === 0 || upstream.host.includes('.svc.')
+      ? undefined
+      : '--upstream must be the full name of a Service (orders.shop.svc.cluster.local:80), to which the routes of public lead';
+  }
+  if (isInPod(authz)) return 'listen of the configuration must not be loopback: a waypoint asks a Service';
+  if (!/^[a-z]/.test(upstream.host) || upstream.host.includes('.'))
+    return '--upstream must be the Service that is checked, without its namespace (orders:80)';
+  return publicRoutes.length === 0 && settings.metadata === undefined
+    ? undefined
+    : 'public and protectedResource of the configuration must be empty: a waypoint removes no forged header where it does not check';
+}
+
+export function istioFiles(settings: RenderSettings): RenderedFiles {
+  const { attach, isShadow } = settings;
+  return [
+    renderedFile(
+      'authorization-policy.yaml',
+      authorizationPolicies(settings),
+      isShadow
+        ? shadowIntroduction
+        : [
+            'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
+            ...(attach === 'gateway'
+              ? ['So the gateway must be of this API alone; beside others, attach to the workload (--attach sidecar).']
+              : []),
+          ],
+    ),
+    ...(attach === 'waypoint'
+      ? []
+      : [
+          renderedFile(
+            'envoy-filter.yaml',
+            [resource('networking.istio.io/v1alpha3', 'EnvoyFilter', settings, envoyFilter(settings))],
+            [
+              'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
+            ],
+          ),
+        ]),
+    isInPod(settings.authz)
+      ? renderedFile(
+          'service-entry.yaml',
+          [serviceEntry(settings), destinationRule(settings)],
+          [
+            'The name of account-authz in the mesh: each pod reaches its own. A namespace whose workloads are checked needs one.',
+          ],
+        )
+      : renderedFile(
+          'destination-rule.yaml',
+          [destinationRule(settings)],
+          [
+            'How the mesh reaches account-authz. Whoever answers there decides: require mutual TLS for its pods (PeerAuthentication, STRICT).',
+          ],
+        ),
+    renderedFile(
+      'mesh-config.yaml',
+      [meshConfig(settings)],
+      [
+        'A part of the MeshConfig of Istio, to be merged with yours: `meshConfig:` in the values of the chart istiod or of istioctl, or the key `mesh` of the ConfigMap istio in istio-system. Istio ignores a key that it does not know: copy, do not type.',
+      ],
+    ),
+  ];
+}
 
 function resource(
   apiVersion: string,
   kind: string,
-  name: string,
   { name: workload, namespace }: RenderSettings,
   spec: Members,
+  name = 'account-authz',
 ): Members {
   return {
     apiVersion,
@@ -45,50 +101,15 @@ function resource(
   };
 }
 
-export function istioFiles(settings: RenderSettings): RenderedFiles {
-  return [
-    renderedFile(
-      'authorization-policy.yaml',
-      authorizationPolicies(settings),
-      settings.isShadow
-        ? shadowIntroduction
-        : [
-            'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
-            'CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
-          ],
-    ),
-    renderedFile(
-      'envoy-filter.yaml',
-      [envoyFilter(settings)],
-      [
-        'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
-      ],
-    ),
-    renderedFile(
-      'service-entry.yaml',
-      [serviceEntry(settings), destinationRule(settings)],
-      [
-        'The name of account-authz in the mesh: each pod reaches its own. A namespace whose workloads are checked needs one.',
-      ],
-    ),
-    renderedFile(
-      'mesh-config.yaml',
-      [meshConfig(settings)],
-      [
-        'A part of the MeshConfig of Istio, to be merged with yours: `meshConfig:` in the values of the chart istiod or of istioctl, or',
-        'the key `mesh` of the ConfigMap istio in istio-system. Istio ignores a key that it does not know: copy, do not type.',
-      ],
-    ),
-  ];
-}
-
-function authzPort({ authz }: RenderSettings): number {
-  return authz.kind === 'tcp' ? authz.port : 0;
+function authzHost(settings: RenderSettings): string {
+  if (isInPod(settings.authz)) return ownPod;
+  const { host } = serviceAddress(settings);
+  return host.includes('.') ? host : `${host}.${settings.authzNamespace ?? settings.namespace}.svc.cluster.local`;
 }
 
 /** CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all: the second policy refuses it. */
 function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
-  const { isShadow, upstream } = settings;
+  const { attach, isShadow, upstream } = settings;
   const open = settings.publicRoutes.flatMap(({ path, subtree }) => [path, subtree ? `${path}/*` : `${path}/`]);
   const paths = [
     ...settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`])),
@@ -96,160 +117,71 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
     ...open,
     ...(settings.metadata === undefined ? [] : [settings.metadata.path]),
   ];
-  const policy = (name: string, spec: Members): Members =>
-    resource('security.istio.io/v1', 'AuthorizationPolicy', name, settings, {
-      selector: { matchLabels: settings.selector },
-      ...spec,
-    });
+  const target =
+    attach === 'waypoint'
+      ? { targetRefs: [inline({ group: '', kind: 'Service', name: upstream.host })] }
+      : { selector: { matchLabels: podLabels(settings) } };
+  const policy = (spec: Members, name?: string): Members =>
+    resource('security.istio.io/v1', 'AuthorizationPolicy', settings, { ...target, ...spec }, name);
   const operation = (fields: Members): Members => ({ operation: inline(fields) });
   const custom = (rule: Members): Members =>
-    policy('account-authz', {
+    policy({
       action: 'CUSTOM',
       provider: inline({ name: 'account-authz' }),
       rules: [{ to: [operation(rule)] }],
     });
-  if (isShadow) return [custom({ ports: [String(upstream.port)], notPaths: open.length === 0 ? undefined : open })];
+  // Of the pod: of a gateway, other ports are listeners too.
+  const ports = attach === 'sidecar' ? [String(upstream.port)] : undefined;
+  if (isShadow) return [custom({ ports, notPaths: open.length === 0 ? undefined : open })];
+  const metrics = above(
+    'Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.',
+    {
+      to: [operation({ ports: [String(settings.authzAdmin.port)], methods: ['GET'], paths: ['/metrics'] })],
+    },
+  );
   return [
     custom({ paths }),
-    policy('nothing-else', {
-      action: 'ALLOW',
-      rules: [
-        { to: [operation({ ports: [String(settings.upstream.port)], paths })] },
-        above('Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.', {
-          to: [operation({ ports: [String(settings.authzAdmin.port)], methods: ['GET'], paths: ['/metrics'] })],
-        }),
-      ],
-    }),
+    policy(
+      {
+        action: 'ALLOW',
+        rules: [{ to: [operation({ ports, paths })] }, isInPod(settings.authz) ? metrics : undefined],
+      },
+      'nothing-else',
+    ),
   ];
 }
 
-// The filters of Istio's own policies have the name that the guard has elsewhere.
-const guardName = 'account-authz.only-allowed';
-const trailersName = 'account-authz.request-trailers';
-
-/** Served without a check, each before the route of Istio that leads everything to the app. */
-function openRoutes(settings: RenderSettings): readonly Tree[] {
-  const { publicRoutes, metadata, upstream } = settings;
-  const served = publicRoutes.map(route => ({
-    name: `public ${route.text}`,
-    match: publicMatch(route, settings),
-    route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '0s' }),
-    typed_per_filter_config: { ...unchecked(guardName), ...routeFilters(settings, 'public', trailersName) },
-  }));
-  const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: unchecked(guardName) };
-  // Each is put first, so the last one is the first to match.
-  return [...served, ...overrideRoutes(settings, guardName), ...(document === undefined ? [] : [document])].map(
-    value => ({
-      applyTo: 'HTTP_ROUTE',
-      match: {
-        context: 'SIDECAR_INBOUND',
-        routeConfiguration: inline({ portNumber: upstream.port }),
-      },
-      patch: { operation: 'INSERT_FIRST', value },
-    }),
-  );
-}
-
-// What the provider of MeshConfig has no field for.
-const addedToProvider = [
-  'shadow_mode',
-  'encode_raw_headers',
-  'allowed_headers',
-  'validate_mutations',
-  'decoder_header_mutation_rules',
-  'charge_cluster_response_stats',
-  'emit_filter_state_stats',
-  'enable_dynamic_metadata_ingestion',
-];
-const grpcLimitFields = ['max_receive_message_length', 'skip_envoy_headers'];
-// The one host is in the same pod.
-const retryFields = ['retry_on', 'num_retries', 'retry_back_off'];
-
-/** What Istio has no field for. */
-function envoyFilter(settings: RenderSettings): Tree {
-  const custom = customMethodSetting(settings);
-  const customMethods = custom.value === undefined ? undefined : toMembers([custom]);
-  const manager = 'envoy.filters.network.http_connection_manager';
-  const match = (subFilter?: string, portNumber?: number): Members => ({
-    context: 'SIDECAR_INBOUND',
-    listener: {
-      portNumber,
-      filterChain: { filter: inline({ name: manager, ...(subFilter && { subFilter: { name: subFilter } }) }) },
-    },
-  });
-  const patch = (applyTo: string, place: Members, operation: string, value: Tree): Members => ({
-    applyTo,
-    match: place,
-    patch: { operation, value },
-  });
-  const check = patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
-    typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
-      ...toMembers(only(extAuthzSettings(settings), addedToProvider)),
-      grpc_service: {
-        envoy_grpc: inline(toMembers(only(envoyGrpcSettings(settings), grpcLimitFields))),
-        retry_policy: toMembers(only(retrySettings, retryFields)),
-      },
-    }),
-  });
-  const filter = (configPatches: readonly Tree[]): Tree =>
-    resource('networking.istio.io/v1alpha3', 'EnvoyFilter', 'account-authz', settings, {
-      workloadSelector: { labels: settings.selector },
-      configPatches,
-    });
-  if (settings.isShadow) return filter([check]);
-  return filter([
-    patch('NETWORK_FILTER', match(), 'MERGE', {
-      typed_config: typed(managerType, {
-        path_with_escaped_slashes_action: 'REJECT_REQUEST',
-        common_http_protocol_options: toMembers([underscoresSetting(settings)]),
-        http_protocol_options: customMethods,
-        ...toMembers([
-          hostDotSetting,
-          earlyMutationSetting(settings),
-          maxHeadersSetting(settings),
-          { field: 'stream_idle_timeout', value: `${settings.idleTimeoutSeconds}s` },
-        ]),
-      }),
-    }),
-    check,
-    patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
-      ...trailersFilter(settings),
-      name: trailersName,
-    }),
-    // At this port alone: the metrics of account-authz, at another one, are served without a check.
-    patch(
-      'HTTP_FILTER',
-      match(filterNames.extAuthz, settings.upstream.port),
-      'INSERT_AFTER',
-      above(guardReason, guardFilter(guardName)),
-    ),
-    ...openRoutes(settings),
-  ]);
-}
-
 function serviceEntry(settings: RenderSettings): Tree {
-  return resource('networking.istio.io/v1', 'ServiceEntry', 'account-authz', settings, {
-    hosts: inline([serviceName]),
+  return resource('networking.istio.io/v1', 'ServiceEntry', settings, {
+    hosts: inline([ownPod]),
     exportTo: inline(['.']),
     location: beside('MESH_EXTERNAL', 'no mutual TLS: it never leaves the pod'),
     resolution: 'STATIC',
-    ports: [inline({ number: authzPort(settings), name: 'grpc', protocol: 'GRPC' })],
+    ports: [inline({ number: serviceAddress(settings).port, name: 'grpc', protocol: 'GRPC' })],
     endpoints: [inline({ address: '127.0.0.1' })],
   });
 }
 
 function destinationRule(settings: RenderSettings): Tree {
-  return resource('networking.istio.io/v1', 'DestinationRule', 'account-authz', settings, {
-    host: serviceName,
-    exportTo: inline(['.']),
+  const isOwn = isInPod(settings.authz);
+  const place = isOwn ? settings : { ...settings, namespace: settings.authzNamespace ?? settings.namespace };
+  return resource('networking.istio.io/v1', 'DestinationRule', place, {
+    host: authzHost(settings),
+    exportTo: isOwn ? inline(['.']) : undefined,
     trafficPolicy: {
       connectionPool: {
-        tcp: inline({ connectTimeout: seconds(authzConnection.connectMs) }),
+        tcp: inline({ connectTimeout: seconds(isOwn ? authzConnection.connectMs : authzConnection.tlsConnectMs) }),
         http: above(
           'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
           inline({ maxRequestsPerConnection: authzConnection.maxChecksPerConnection }),
         ),
       },
+      outlierDetection: isOwn
+        ? undefined
+        : beside(
+            { ...passiveHealthCheck, consecutive5xxErrors: 0 },
+            'ejects a pod at once if it cannot be reached, never for its answers',
+          ),
     },
   });
 }
@@ -269,8 +201,8 @@ function meshConfig(settings: RenderSettings): Tree {
       {
         name: 'account-authz',
         envoyExtAuthzGrpc: {
-          service: beside(serviceName, 'the ServiceEntry: the same pod'),
-          port: authzPort(settings),
+          service: isInPod(settings.authz) ? beside(ownPod, 'the ServiceEntry: the same pod') : authzHost(settings),
+          port: serviceAddress(settings).port,
           timeout: beside(seconds(authzCall.timeoutMs), 'the default of Istio is ten minutes'),
           ...renamed(extAuthzSettings(settings), {
             statusOnError: { from: 'status_on_error', value: '503' },

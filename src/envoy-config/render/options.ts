@@ -14,7 +14,7 @@ import {
 } from '../../text/listen-address.ts';
 import { type Problem, problem } from '../../text/problem.ts';
 import { isOrigin } from '../../text/url.ts';
-import { defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
+import { attachments, defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
 
 type GivenOptions = Partial<RenderOptions>;
 
@@ -29,7 +29,7 @@ interface RenderOption {
 
 const { listen, readinessPort, envoyAdminPort, upstream, upstreamProtocol, trustedHops, authzHost, image, envoyImage } =
   defaultOptions;
-const { idleTimeoutSeconds, requestTimeoutSeconds, underscores } = defaultOptions;
+const { attach, idleTimeoutSeconds, requestTimeoutSeconds, underscores } = defaultOptions;
 
 export const renderOptions = {
   listen: {
@@ -128,6 +128,15 @@ export const renderOptions = {
   shadow: {
     help: 'only asks and records, and changes the answer to no request; needs Envoy 1.38 (docs/shadow-mode.md)',
     parse: () => ({ isShadow: true }),
+  },
+  attach: {
+    value: attachments.join('|'),
+    help: `istio: which Envoy asks, ${attach} if not given`,
+    parse: oneOf(attachments, each => ({ attach: each })),
+  },
+  merge: {
+    help: 'envoy-gateway: the policy of the route merges with that of the Gateway, in place of replacing it (1.8)',
+    parse: () => ({ merges: true }),
   },
   name: {
     value: 'NAME',

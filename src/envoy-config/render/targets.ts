@@ -9,7 +9,7 @@ import { gatewayFiles } from './envoy-gateway-files.ts';
 import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
 import { partsFile } from './envoy-parts.ts';
 import { gatewayApiFiles, gatewayApiProblem } from './gateway-api.ts';
-import { istioFiles } from './istio.ts';
+import { istioFiles, istioProblem } from './istio.ts';
 import { kgatewayFiles, kgatewayProblem } from './kgateway.ts';
 import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
@@ -20,7 +20,7 @@ export interface Target {
   readonly summary: string;
   /** The options that it takes. */
   readonly options: readonly OptionName[];
-  readonly dataPlane: DataPlane;
+  readonly dataPlane: (options: RenderOptions) => DataPlane;
   /** Why it cannot be: a sentence about a key of the configuration or an option. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
   /** What does not fit, although the output can be used: a sentence. */
@@ -53,21 +53,21 @@ const inPodWarning = ({ authz }: RenderSettings): string | undefined =>
 export const targets: Readonly<Record<string, Target>> = {
   envoy: {
     summary: 'a whole bootstrap',
-    dataPlane: dataPlanes.envoy,
+    dataPlane: () => dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
   },
   'envoy-parts': {
     summary: 'the parts for your own bootstrap',
-    dataPlane: dataPlanes.envoy,
+    dataPlane: () => dataPlanes.envoy,
     options: [...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [partsFile(settings), ...secretFiles(settings)],
   },
   kubernetes: {
     summary: 'a kustomize component with both sidecars, for your own Deployments',
-    dataPlane: dataPlanes.envoy,
+    dataPlane: () => dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
     problem({ listen, authz, authzAdmin, tls }) {
@@ -91,26 +91,24 @@ export const targets: Readonly<Record<string, Target>> = {
     files: kubernetesFiles,
   },
   istio: {
-    summary: 'policies, an EnvoyFilter and the extension provider, for a workload in a mesh',
-    dataPlane: dataPlanes.istio,
-    options: ['upstream', 'idle-timeout', 'underscores', 'max-headers-kib', 'shadow', ...workloadOptions],
-    defaults: { selector: { 'app.kubernetes.io/name': 'subscriptions' } },
-    problem({ authz, tls, upstreams }) {
-      if (upstreams.length > 0) return '--upstream must have no path: route by path in a VirtualService';
-      return authz.kind === 'tcp' && isInPod(authz) && tls === undefined
-        ? undefined
-        : 'listen of the configuration must be a loopback port, without tls';
-    },
+    summary: 'policies, an EnvoyFilter and the extension provider, for a workload, gateway or waypoint',
+    dataPlane: ({ attach }) => (attach === 'waypoint' ? dataPlanes.waypoint : dataPlanes.istio),
+    options: [
+      ...['attach', 'upstream', 'idle-timeout', 'underscores', 'max-headers-kib', 'shadow'],
+      ...[...serviceOptions, ...corsOptions, ...workloadOptions],
+    ] as const,
+    problem: istioProblem,
     files: istioFiles,
   },
   'envoy-gateway': {
     summary: 'policies for your own HTTPRoute, and the route',
-    dataPlane: dataPlanes.envoyGateway,
+    dataPlane: () => dataPlanes.envoyGateway,
     options: [
       'upstream',
       ...serviceOptions,
       'trusted-hops',
       'gateway',
+      'merge',
       ...corsOptions,
       ...limitOptions,
       ...workloadOptions,
@@ -122,7 +120,7 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   'gateway-api': {
     summary: 'an HTTPRoute with the filter ExternalAuth, for Cilium and agentgateway',
-    dataPlane: dataPlanes.gatewayApi,
+    dataPlane: () => dataPlanes.gatewayApi,
     options: ['upstream', ...serviceOptions, 'gateway', 'request-timeout', ...workloadOptions],
     defaults: serviceDefaults,
     warning: settings =>
@@ -134,7 +132,7 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   kgateway: {
     summary: 'GatewayExtension and policies for a Gateway and HTTPRoute of kgateway',
-    dataPlane: dataPlanes.kgateway,
+    dataPlane: () => dataPlanes.kgateway,
     options: [
       'upstream',
       ...serviceOptions,
