@@ -145,6 +145,139 @@ describe('render istio', () => {
     expect(files['mesh-config.yaml']?.[0].extensionProviders[0].envoyExtAuthzGrpc.port).to.equal(9500);
     expect(files['envoy-filter.yaml']?.[0].spec.workloadSelector.labels).to.deep.equal({ app: 'orders' });
   });
+
+  const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
+  const attached = (attach: string, ...options: readonly string[]): string[] => [
+    ...['--attach', attach, '--namespace', 'shop', '--authz-namespace', 'authz'],
+    ...options,
+  ];
+  const labels = ['--selector', 'istio=edge'];
+  const cors = ['--cors-origin', 'https://app.example.com'];
+
+  it('attaches to a waypoint by the name of the Service, without an EnvoyFilter, and asks account-authz as a Service', async () => {
+    const args = attached('waypoint', '--upstream', 'orders:80');
+    const files = await filesOf('istio', '--config', config(service), ...args);
+    expect(Object.keys(files)).to.have.members([
+      'authorization-policy.yaml',
+      'destination-rule.yaml',
+      'mesh-config.yaml',
+    ]);
+    const policies = files['authorization-policy.yaml'] ?? [];
+    expect(policies.map(({ spec }) => spec.action)).to.deep.equal(['CUSTOM', 'ALLOW']);
+    for (const { spec } of policies) {
+      expect(spec).to.not.have.property('selector');
+      expect(spec.targetRefs).to.deep.equal([{ group: '', kind: 'Service', name: 'orders' }]);
+      expect(spec.rules).to.have.length(1);
+      expect(spec.rules[0].to[0].operation).to.not.have.property('ports');
+    }
+    const host = 'account-authz.authz.svc.cluster.local';
+    expect(files['mesh-config.yaml']?.[0].extensionProviders[0].envoyExtAuthzGrpc).to.include({
+      service: host,
+      port: 9500,
+    });
+    const [rule] = files['destination-rule.yaml'] ?? [];
+    expect([rule.metadata.namespace, rule.spec.host]).to.deep.equal(['authz', host]);
+    const { stdout } = await render('istio', '--config', config(service), ...args);
+    expect(stdout.replaceAll(/\n# /g, ' ')).to.match(
+      /cannot remove a forged header before the check; refuse a request that was not checked; .*What does not pass the waypoint is not checked/,
+    );
+  });
+
+  for (const [attach, context, port, upstream, cluster, options] of [
+    ['sidecar', 'SIDECAR_INBOUND', 80, 'orders:80', 'inbound|80||', ['--selector', 'app=orders']],
+    [
+      'gateway',
+      'GATEWAY',
+      undefined,
+      'orders.shop.svc.cluster.local:80',
+      'outbound|80||orders.shop.svc.cluster.local',
+      labels,
+    ],
+  ] as const) {
+    it(`answers preflight requests before the check in the Envoy of a ${attach}, and serves public paths there`, async () => {
+      const listen = attach === 'sidecar' ? '127.0.0.1:9191' : '0.0.0.0:9191';
+      const file = config({ ...twoPaths, listen, listenInsecure: true, public: [{ path: '/healthz' }] });
+      const args = attached(attach, '--upstream', upstream, ...options, ...cors);
+      const [{ spec }] = (await filesOf('istio', '--config', file, ...args))['envoy-filter.yaml'] ?? [];
+      const patches: Part[] = spec.configPatches;
+      expect([...new Set(patches.map(({ match }) => match.context))]).to.deep.equal([context]);
+      const added = patches.filter(({ applyTo, patch }) => applyTo === 'HTTP_FILTER' && patch.operation !== 'MERGE');
+      expect(
+        added.map(({ patch }) => [
+          patch.operation,
+          patch.value.name,
+          patch.value.typed_config['@type'].split('.').at(-1),
+        ]),
+      ).to.deep.equal([
+        ['INSERT_BEFORE', 'account-authz.request-trailers', 'HeaderMutation'],
+        ['INSERT_BEFORE', 'account-authz.cors', 'Cors'],
+        ['INSERT_AFTER', 'account-authz.only-allowed', 'RBAC'],
+      ]);
+      expect(added.at(-1)?.match.listener.portNumber).to.equal(port);
+      const host = patches.find(({ applyTo }) => applyTo === 'VIRTUAL_HOST')?.patch.value;
+      expect(host.typed_per_filter_config['account-authz.cors'].allow_origin_string_match).to.deep.equal([
+        { exact: 'https://app.example.com' },
+      ]);
+      const route = patches.find(({ patch }) => patch.value.name === 'public /healthz')?.patch.value;
+      expect(route.route.cluster).to.equal(cluster);
+    });
+  }
+
+  const open = { public: [{ path: '/healthz' }] };
+  const toOrders = ['--upstream', 'orders:80'];
+  for (const [what, changes, args, problem] of [
+    [
+      'a waypoint that should answer preflight requests',
+      {},
+      attached('waypoint', ...toOrders, ...cors),
+      /--attach waypoint has no setting like --cors-origin: .* \(--attach gateway\)/,
+    ],
+    [
+      'a waypoint that should only record',
+      {},
+      attached('waypoint', ...toOrders, '--shadow'),
+      /like --shadow: run the trial with/,
+    ],
+    [
+      'a waypoint by labels',
+      {},
+      attached('waypoint', ...toOrders, ...labels),
+      /like --selector: the policies name the Service/,
+    ],
+    ['a waypoint without a Service', {}, attached('waypoint'), /--upstream must be the Service that is checked/],
+    [
+      'a waypoint with public routes',
+      open,
+      attached('waypoint', ...toOrders),
+      /public and protectedResource .* must be empty/,
+    ],
+    [
+      'a waypoint with account-authz on loopback',
+      { listen: '127.0.0.1:9191' },
+      attached('waypoint', ...toOrders),
+      /must not be loopback/,
+    ],
+    [
+      'a waypoint without a namespace',
+      {},
+      ['--attach', 'waypoint', ...toOrders],
+      /--namespace .* must name the namespace of account-authz/,
+    ],
+    ['a gateway without labels', {}, attached('gateway'), /--selector must have the labels/],
+    [
+      'a gateway with public routes and no Service',
+      open,
+      attached('gateway', ...labels),
+      /--upstream must be the full name of a Service/,
+    ],
+    ['a sidecar that should ask a Service', {}, attached('sidecar'), /must be a loopback port, without tls/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr } = await render('istio', '--config', config({ ...service, ...changes }), ...args);
+      expect(stderr).to.match(problem);
+      expect(code).to.equal(1);
+    });
+  }
 });
 
 describe('render --name', () => {
@@ -214,6 +347,21 @@ describe('render envoy-gateway', () => {
       to: [{ group: '', kind: 'Service', name: 'account-authz' }],
     });
     expect(files['backend-tls.yaml']?.map(({ metadata }) => metadata.namespace)).to.deep.equal(['authz', 'shop']);
+  });
+
+  it('merges with the policy of the Gateway with --merge alone, and warns without it that it replaces it', async () => {
+    const plain = await render('envoy-gateway', '--config', config(service));
+    expect(plain.stdout)
+      .to.match(/# It replaces a SecurityPolicy of the Gateway .* render with --merge/)
+      .and.not.include('mergeType');
+    const { stdout } = await render('envoy-gateway', '--config', config(service), '--merge');
+    expect(stdout).to.include('mergeType: StrategicMerge').and.not.include('It replaces');
+  });
+
+  it('gives up a connection to a pod that hangs after six seconds', async () => {
+    const files = await filesOf('envoy-gateway', '--config', config(service));
+    const { http2 } = files['security-policy.yaml']?.[0].spec.extAuth.grpc.backendSettings ?? {};
+    expect(http2.connectionKeepalive).to.deep.equal({ interval: '5s', timeout: '1s' });
   });
 
   it('allows the headers of --cors-header', async () => {

@@ -94,7 +94,6 @@ describe('render with invalid input', () => {
     [['envoy', '--trusted-hops=-1'], /--trusted-hops must be a number/],
     [['envoy', '--trusted-hops', 'one'], /--trusted-hops must be a number/],
     [['envoy', '--selector', 'a=b'], /envoy has no setting like --selector: leave it out$/m],
-    [['istio', '--cors-origin', 'https://app.example.com'], /istio has no setting like --cors-origin: leave it out$/m],
     [['kubernetes', '--selector', 'a'], /--selector must be KEY=VALUE/],
     [['kubernetes', '--namespace', 'My_Space'], /--namespace must be a Kubernetes name/],
     [['envoy-gateway', '--name', '-'], /--name must be a Kubernetes name/],
