@@ -166,6 +166,7 @@ describe('check-config', () => {
       ],
       'a list of listeners': ['- name: a\n- name: b\n', /is a list, not a bootstrap/],
       'a single cluster': ['name: a\nload_assignment: { cluster_name: a }\n', /is a single resource/],
+      'a compose file': ['services: { envoy: { image: envoy } }\n', /has no member of a bootstrap/],
       'names of version 2': [
         'static_resources:\n  listeners:\n    - filter_chains: [{ filters: [{ name: envoy.http_connection_manager, config: { stat_prefix: a } }] }]\n',
         /has names of version 2/,

@@ -94,7 +94,7 @@ describe('check-config on a running Envoy', () => {
     const changed = await checkDump(dump);
     expect(changed.code).to.equal(1);
     expect(changed.stderr).to.match(
-      /\.dynamic_endpoint_configs\[0\]\.endpoint_config\.\S+: is not where the configuration listens .*\[authz-address\]/,
+      /\.dynamic_endpoint_configs\[0\]\.endpoint_config\.\S+: leads to "[^"]*", and the configuration listens on .*\[authz-address\]/,
     );
     const [{ ecds_filter: filter }] = dump.configs.flatMap((each: Part) => each.ecds_filters ?? []);
     filter.typed_config.failure_mode_allow = true;

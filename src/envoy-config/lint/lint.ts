@@ -16,7 +16,7 @@ import { type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
 import { transportRules } from './transport-rules.ts';
-import { wayRules, waysOf } from './way-rules.ts';
+import { unknownCommands, wayRules, waysOf } from './way-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;
@@ -104,7 +104,11 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
     }
-    notJudged = [notJudged, unknownParts(resources), foreignChecks(model), unknownAddresses(model)].flat();
+    const commands = unknownCommands(resources).map(({ path }) => ({
+      path,
+      message: 'has a substitution command that is not judged: it may print the token',
+    }));
+    notJudged = [notJudged, commands, unknownParts(resources), foreignChecks(model), unknownAddresses(model)].flat();
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
 }

@@ -21,7 +21,7 @@ export function readRegex(matcher: ProtoValue): NamePattern {
   if (text.length > maxPatternLength) regex.cannotBeJudged(`is longer than ${maxPatternLength} characters`);
   if (text.length > maxPatternLength) return () => undefined;
   // Most patterns of a long list need not be compiled, which takes 0.1 ms.
-  const head = text.includes('|') ? '' : (/^[\w-]*(?![?*{\w-])/.exec(text)?.[0] ?? '');
+  const head = text.includes('|') ? '' : (/^[\w/-]*(?![?*{\w/-])/.exec(text)?.[0] ?? '');
   let compiled: RE2JS | undefined | 'bad';
   return name => {
     if (!name.startsWith(head)) return false;

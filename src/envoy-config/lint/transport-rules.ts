@@ -41,7 +41,12 @@ export const transportRules = {
         name => cluster?.value.field(name).isPresent,
       );
       const isOther = isAt(cluster, listen) === false || (!hasTls && leadsElsewhere(cluster, listen));
-      const found = quoted((cluster?.endpoints ?? []).map(each => (each ? formatAddress(each) : '?')).join(', '));
+      const found = quoted(
+        (cluster?.endpoints ?? [])
+          .slice(0, 3)
+          .map(each => (each ? formatAddress(each) : '?'))
+          .join(', '),
+      );
       return when(isOther, cluster?.place, `leads to ${found}, and the configuration listens on ${listen}`);
     },
   },

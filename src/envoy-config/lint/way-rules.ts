@@ -4,7 +4,7 @@ import { addressKey, type Cluster, readAddress } from './cluster.ts';
 import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { partsOf } from './resources.ts';
+import { partsOf, type Resources } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 export const wayRules = {
@@ -165,6 +165,23 @@ function waysOfRoute(route: ProtoValue, isChecked: boolean, named: (at: ProtoVal
     ...action.items('weighted_clusters', 'clusters').map(each => each.field('name')),
     ...action.items('request_mirror_policies').map(each => each.field('cluster')),
   ].map(at => named(at, isForMetrics));
+}
+
+const knownCommands = new RegExp(
+  `^(?:(?:START|EMIT)_TIME|REQ|REQUEST_HEADERS?|REQ_WITHOUT_QUERY|TRAILER|RESP|RESPONSE_\\w+|\\w*BYTES\\w*|\\w*DURATION|PROTOCOL|HOSTNAME
+  |UPSTREAM_\\w+|DOWNSTREAM_\\w+|CONNECTION_\\w+|GRPC_STATUS\\w*|DYNAMIC_METADATA|CLUSTER_METADATA|METADATA|FILTER_STATE|FILTER_CHAIN_NAME
+  |VIRTUAL_\\w+|ROUTE_NAME|STREAM_ID|UNIQUE_ID|REQUESTED_SERVER_NAME|ACCESS_LOG_TYPE|LOCAL_REPLY_BODY|PATH|TRACE_ID|SPAN_ID|(?:TYPED_)?CEL)$`.replaceAll(
+    /\s/g,
+    '',
+  ),
+);
+
+/** Texts with a substitution command that the lint does not know: it may print what a header has. */
+export function unknownCommands(resources: Resources): readonly ProtoValue[] {
+  const isUnknown = (text: string): boolean =>
+    text.includes('%') &&
+    [...text.matchAll(/%([A-Z][A-Z0-9_]{2,40})[(:%]/g)].some(([, name = '']) => !knownCommands.test(name));
+  return partsOf(resources).flatMap(part => part.texts(isUnknown));
 }
 
 /** Whether a command of Envoy's formatters prints such a header: `%REQ(FIRST?SECOND):LENGTH%`, `%REQUEST_HEADER(NAME)%`, a CEL expression. */

@@ -140,6 +140,34 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
           typed_config: typed('envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport'),
         },
       }),
+    'a policy that takes the host from a header': p =>
+      set(p.upstream, {
+        load_balancing_policy: {
+          policies: [
+            {
+              typed_extension_config: {
+                name: 'x',
+                typed_config: typed('envoy.extensions.load_balancing_policies.override_host.v3.OverrideHost'),
+              },
+            },
+          ],
+        },
+      }),
+    'the admin listener of account-authz': p =>
+      cluster(p, {
+        type: 'STATIC',
+        load_assignment: {
+          endpoints: [
+            {
+              lb_endpoints: [{ endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: 9192 } } } }],
+            },
+          ],
+        },
+      }),
+    'a second authorizer on another machine': p =>
+      p.authz.load_assignment.endpoints[0].lb_endpoints.push({
+        endpoint: { address: { socket_address: { address: '10.9.9.9', port_value: 9191 } } },
+      }),
     'the admin interface': p =>
       cluster(p, {
         type: 'STATIC',
@@ -187,6 +215,16 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
       log(p, 'file.v3.FileAccessLog', {
         path: '/dev/stdout',
         log_format: { text_format_source: { inline_string: '%REQ(AUTHORIZATION)%' } },
+      }),
+    'a command that is not known': p =>
+      log(p, 'file.v3.FileAccessLog', {
+        path: '/dev/stdout',
+        log_format: { text_format_source: { inline_string: '%COALESCE({"operators": ["authorization"]})%' } },
+      }),
+    'a log with a format from a file': p =>
+      log(p, 'file.v3.FileAccessLog', {
+        path: '/dev/stdout',
+        log_format: { text_format_source: { filename: '/etc/format' } },
       }),
     'a log over gRPC': p =>
       log(p, 'grpc.v3.HttpGrpcAccessLogConfig', { additional_request_headers_to_log: ['authorization'] }),
