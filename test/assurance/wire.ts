@@ -4,6 +4,7 @@ import type { MethodDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import type { Answer } from './oracle/answer.ts';
 import type { CheckMessage } from './oracle/message.ts';
+import { fieldsOf } from './oracle/request-bytes.ts';
 
 const definitions = loadSync('envoy/service/auth/v3/external_auth.proto', {
   includeDirs: [fileURLToPath(new URL('../../proto/', import.meta.url))],
@@ -47,44 +48,10 @@ const answerFields: KnownFields = {
   4: 'any',
 };
 
-function refuseOtherFields(bytes: Buffer, known: KnownFields): void {
-  for (const { number, value } of fieldsOf(bytes)) {
+function refuseOtherFields(message: Buffer, known: KnownFields): void {
+  for (const { number, bytes } of fieldsOf(message)) {
     const inside = known[number];
     if (inside === undefined) throw new Error(`a field ${number} that no answer of ours has`);
-    if (inside !== 'any') refuseOtherFields(value, inside);
+    if (inside !== 'any') refuseOtherFields(bytes ?? Buffer.alloc(0), inside);
   }
-}
-
-/** The fields of an encoded message in order, with the bytes of length-delimited ones. */
-function fieldsOf(bytes: Buffer): { readonly number: number; readonly value: Buffer }[] {
-  const fields: { number: number; value: Buffer }[] = [];
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes.readUInt8(at);
-      at += 1;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const number = tag >>> 3;
-    switch (tag & 7) {
-      case 0:
-        fields.push({ number, value: Buffer.alloc(0) });
-        varint();
-        break;
-      case 2: {
-        const length = varint();
-        fields.push({ number, value: bytes.subarray(at, at + length) });
-        at += length;
-        break;
-      }
-      default:
-        throw new Error(`a field of wire type ${tag & 7}`);
-    }
-  }
-  return fields;
 }

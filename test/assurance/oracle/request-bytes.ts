@@ -77,7 +77,8 @@ function textIn(fields: readonly Field[], number: number): string {
   return bytesIn(fields, number).at(-1)?.toString('utf8') ?? '';
 }
 
-function fieldsOf(bytes: Buffer): Field[] {
+/** Throws if a field is not whole. */
+export function fieldsOf(bytes: Buffer): Field[] {
   const fields: Field[] = [];
   for (let at = 0; at < bytes.length; ) {
     const field = fieldAt(bytes, at);
