@@ -55,7 +55,9 @@ export function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, t
       ...new Set([...tokens.flatMap(({ names }) => names), ...usual, ...accountHeaders, ...ofGrpcWeb, ...corsHeaders]),
     ],
     exposeHeaders: [
-      ...['x-request-id', 'www-authenticate', 'retry-after'],
+      'x-request-id',
+      'www-authenticate',
+      'retry-after',
       ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
     ],
   };
