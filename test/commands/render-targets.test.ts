@@ -358,6 +358,16 @@ describe('render envoy-gateway', () => {
     expect(stdout).to.include('mergeType: StrategicMerge').and.not.include('It replaces');
   });
 
+  // Else its CORS policy takes the allow lists of the Gateway from public routes.
+  it('merges the policy of public routes too', async () => {
+    const file = config({ ...service, public: [{ path: '/healthz' }] });
+    const options = ['--config', file, '--merge', '--cors-origin', 'https://app.example.com'];
+    const policies = Object.values(await filesOf('envoy-gateway', ...options))
+      .flat()
+      .filter(({ kind }) => kind === 'SecurityPolicy');
+    expect(policies.map(({ spec }) => spec.mergeType)).to.deep.equal(['StrategicMerge', 'StrategicMerge']);
+  });
+
   it('gives up a connection to a pod that hangs after six seconds', async () => {
     const files = await filesOf('envoy-gateway', '--config', config(service));
     const { http2 } = files['security-policy.yaml']?.[0].spec.extAuth.grpc.backendSettings ?? {};

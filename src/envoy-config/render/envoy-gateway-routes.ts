@@ -1,10 +1,9 @@
 // The HTTPRoutes of Envoy Gateway: the protected one, and those that are served without a check.
 import type { MetadataDocument, RenderSettings } from '../settings.ts';
 import { above, inline, type Tree } from '../tree.ts';
-import { corsOf, own } from './envoy-gateway.ts';
+import { corsOf, own, policyTarget } from './envoy-gateway.ts';
 import {
   checkedRoute,
-  gatewayApi,
   hostCondition,
   httpRoute,
   httpRouteProblem,
@@ -37,13 +36,7 @@ export function openHttpRoutes(settings: RenderSettings): readonly Tree[] {
       : [publicRoute(settings, removing(removedOn(settings, 'public')), { headers: hostCondition(settings) })]),
     ...(cors === undefined
       ? []
-      : [
-          own(
-            'SecurityPolicy',
-            { targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })], cors },
-            { name, namespace },
-          ),
-        ]),
+      : [own('SecurityPolicy', { ...policyTarget(settings, name), cors }, { name, namespace })]),
     ...(metadata === undefined ? [] : metadataRoute(metadata, settings)),
   ];
 }

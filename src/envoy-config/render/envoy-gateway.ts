@@ -24,8 +24,16 @@ export function gatewayOf({ gateway, name }: RenderSettings): string | undefined
   return gateway ?? name;
 }
 
+/** Of a SecurityPolicy for an HTTPRoute. */
+export function policyTarget({ merges }: RenderSettings, route: string | undefined): Members {
+  return {
+    targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name: route })],
+    mergeType: merges ? 'StrategicMerge' : undefined,
+  };
+}
+
 export function securityPolicy(settings: RenderSettings): Tree {
-  const { name, namespace, shownHeaders, merges } = settings;
+  const { name, namespace, shownHeaders } = settings;
   const extAuth = {
     ...renamed(extAuthzSettings(settings), {
       failOpen: 'failure_mode_allow',
@@ -44,8 +52,7 @@ export function securityPolicy(settings: RenderSettings): Tree {
   return own(
     'SecurityPolicy',
     {
-      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
-      mergeType: merges ? 'StrategicMerge' : undefined,
+      ...policyTarget(settings, name),
       cors: corsOf(settings),
       extAuth,
     },
