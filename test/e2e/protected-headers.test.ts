@@ -136,35 +136,31 @@ describe('account and override headers', () => {
       });
 
       it('O-015, O-028 sends no trailer to an HTTP/1.1 upstream', async () => {
-        expect((await sendHttp2({}, { body: 'abc', trailers })).status).to.equal(200);
-        expectNoneOfIt();
-        expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([]);
-        suite.lab.upstream.clear();
-        await chunked(shipped.port);
-        expectNoneOfIt();
-        expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([]);
+        const sent = [() => sendHttp2({}, { body: 'abc', trailers }), () => chunked(shipped.port)];
+        for (const send of sent) {
+          suite.lab.upstream.clear();
+          await send();
+          expectNoneOfIt();
+          expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([]);
+        }
       });
 
-      it('O-015, O-028 removes them from the trailers of HTTP/1.1 if Envoy forwards these', async () => {
-        await chunked(withTrailers.port);
-        expectGoodTrailerOnly();
-      });
-
-      it('O-015, O-028 removes them from the trailers of HTTP/2 if an HTTP/1.1 upstream gets trailers', async () => {
-        await sendHttp2({}, { body: 'abc', trailers }, withTrailers.port);
-        expectGoodTrailerOnly();
-      });
-
-      it('O-015, O-028 removes them from the trailers of a gRPC call if gRPC is enabled', async () => {
-        const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
-        await sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port);
-        expect(onlyRequestOf(suite.lab.upstream).httpVersion).to.equal('2.0');
-        expectGoodTrailerOnly();
-      });
+      const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
+      const forwarded: Readonly<Record<string, () => Promise<unknown>>> = {
+        'HTTP/1.1 if Envoy forwards these': () => chunked(withTrailers.port),
+        'HTTP/2 if an HTTP/1.1 upstream gets trailers': () =>
+          sendHttp2({}, { body: 'abc', trailers }, withTrailers.port),
+        'a gRPC call if gRPC is enabled': () => sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port),
+      };
+      for (const [name, send] of Object.entries(forwarded)) {
+        it(`O-015, O-028 removes them from the trailers of ${name}`, async () => {
+          await send();
+          expectGoodTrailerOnly();
+        });
+      }
 
       for (const name of ['x_account_id', 'x-http-method_override']) {
         it(`does not pass the trailer ${name} of a gRPC call`, async () => {
-          const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
           const answer = await sendHttp2(grpc, { body: Buffer.alloc(5), trailers: { [name]: 'evil' } }, withGrpc.port);
           expect(answer.status).to.be.oneOf([400, 0]);
           // Headers and body may arrive before the trailers; wait for them, so that late ones do not reach the next test.
