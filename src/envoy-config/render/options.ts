@@ -130,8 +130,8 @@ export const renderOptions = {
     parse: () => ({ isShadow: true }),
   },
   attach: {
-    value: attachments.join('|'),
-    help: `istio: which Envoy asks, ${attach} if not given`,
+    value: 'PLACE',
+    help: `istio: the Envoy that checks: ${attachments.join(', ')}; ${attach} if not given`,
     parse: oneOf(attachments, each => ({ attach: each })),
   },
   merge: {
