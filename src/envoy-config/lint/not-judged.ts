@@ -24,9 +24,10 @@ const toTable = (texts: Readonly<Record<string, string>>): ReadonlyMap<string, F
 function toFields(text: string): Fields {
   const words = text.split(/\s+/).filter(word => word !== '');
   return new Map(
-    words.map(word => {
+    words.flatMap(word => {
       const [, name = '', kind, rest = ''] = /^([\w.*]+)(?:([=:])(.*))?$/.exec(word) ?? [];
-      return [name, { kind, rest }];
+      // proxy_100_continue is proxy100Continue in JSON.
+      return [name, name.replaceAll(/_(?=\d)/g, '')].map(each => [each, { kind, rest }] as const);
     }),
   );
 }

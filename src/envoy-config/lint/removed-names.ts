@@ -9,7 +9,7 @@ const earlyHeaderMutation = 'envoy.extensions.http.early_header_mutation.header_
 
 type Removal = (name: string) => boolean;
 
-export function underscoresAction({ value }: ConnectionManager): ProtoValue {
+function underscoresAction({ value }: ConnectionManager): ProtoValue {
   return value.field('common_http_protocol_options', 'headers_with_underscores_action');
 }
 

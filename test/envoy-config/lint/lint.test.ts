@@ -136,6 +136,7 @@ describe('knownMessages', () => {
     expect(says(p => Object.assign(p.manager, { a_field_of_a_later_envoy: true }))).to.deep.equal([
       'is no field of Envoy 1.40',
     ]);
+    expect(says(p => Object.assign(p.manager, { proxy100Continue: true }))).to.deep.equal([]);
     expect(says(p => Object.assign(p.manager, { typed_header_validation_config: {} }))).to.deep.equal([
       'is not judged: the lint does not know what it does',
     ]);
