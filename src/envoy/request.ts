@@ -161,7 +161,7 @@ function readHeaderMapField(reading: Reading, tag: number): boolean {
 /** Skips the header if the list is already too long: the request is refused anyway. */
 function readHeaderInto(list: HeaderPlace[], reading: Reading): true {
   if (list.length > maxHeaders + maxPseudoHeaders) startOfValue(reading.reader);
-  else list.push(readHeader(reading));
+  else list.push(readHeader(reading, list === reading.listHeaders));
   return true;
 }
 
@@ -170,8 +170,8 @@ function readText({ reader, message }: Reading): string {
   return utf8(message, start, reader.pos);
 }
 
-/** Reads an entry of the map or a HeaderValue of the list: their common fields have the same numbers. */
-function readHeader({ reader, message }: Reading): HeaderPlace {
+/** Reads an entry of the map or a HeaderValue of the list: their common fields have the same numbers, and only the list has `raw_value`. */
+function readHeader({ reader, message }: Reading, hasRawValue: boolean): HeaderPlace {
   const place: HeaderPlace = { name: '', valueStart: 0, valueEnd: 0, rawStart: 0, rawEnd: 0 };
   const end = endOfValue(reader);
   while (reader.pos < end) {
@@ -184,10 +184,11 @@ function readHeader({ reader, message }: Reading): HeaderPlace {
         place.valueStart = startOfValue(reader);
         place.valueEnd = reader.pos;
         break;
-      case rawValueTag:
-        place.rawStart = startOfValue(reader);
-        place.rawEnd = reader.pos;
+      case rawValueTag: {
+        const start = startOfValue(reader);
+        if (hasRawValue) [place.rawStart, place.rawEnd] = [start, reader.pos];
         break;
+      }
       default:
         reader.skipType(tag & 7);
     }

@@ -106,11 +106,16 @@ describe('bytes of a CheckRequest', () => {
       .that.is.not.a('TypeError');
   });
 
-  it('ignores unknown fields of the header list, and keeps a header without a name', () => {
+  it('ignores unknown fields of a header, raw_value in the map too, and keeps a header without a name', () => {
+    const linesOf = (bytes: readonly number[]) => {
+      const { headers } = readRequestFacts(Buffer.from(bytes));
+      return Array.from(headers.keys(), name => [name, headers.get(name)]);
+    };
     // attributes { request { http { header_map { 2: 0x0a00, headers { raw_value: "1" } } } } }
-    const bytes = [0x0a, 15, 0x22, 13, 0x12, 11, 0x6a, 9, 0x12, 2, 0x0a, 0, 0x0a, 3, 0x1a, 1, 0x31];
-    const { headers } = readRequestFacts(Buffer.from(bytes));
-    expect(Array.from(headers.keys(), name => [name, headers.get(name)])).to.deep.equal([['', ['1']]]);
+    const list = [0x0a, 15, 0x22, 13, 0x12, 11, 0x6a, 9, 0x12, 2, 0x0a, 0, 0x0a, 3, 0x1a, 1, 0x31];
+    // attributes { request { http { headers { key: "a", 3: "1" } } } }
+    const map = [0x0a, 12, 0x22, 10, 0x12, 8, 0x1a, 6, 0x0a, 1, 0x61, 0x1a, 1, 0x31];
+    expect([linesOf(list), linesOf(map)]).to.deep.equal([[['', ['1']]], [['a', ['']]]]);
   });
 
   it('throws a RangeError for a field that exceeds its message', () => {
