@@ -148,7 +148,12 @@ describe('render istio', () => {
 
   const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
   const attached = (attach: string, ...options: readonly string[]): string[] => [
-    ...['--attach', attach, '--namespace', 'shop', '--authz-namespace', 'authz'],
+    '--attach',
+    attach,
+    '--namespace',
+    'shop',
+    '--authz-namespace',
+    'authz',
     ...options,
   ];
   const labels = ['--selector', 'istio=edge'];
