@@ -184,7 +184,7 @@ describe('render istio', () => {
     expect([rule.metadata.namespace, rule.spec.host]).to.deep.equal(['authz', host]);
     const { stdout } = await render('istio', '--config', config(service), ...args);
     expect(stdout.replaceAll(/\n# /g, ' ')).to.match(
-      /cannot remove a forged header before the check; refuse a request that was not checked; .*What does not pass the waypoint is not checked/,
+      /cannot remove a forged header before the check; refuse a request that was not checked; .*What is not for the Service, or does not pass its waypoint, is not checked/,
     );
   });
 
