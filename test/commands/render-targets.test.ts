@@ -175,6 +175,10 @@ describe('render istio', () => {
       expect(spec.rules).to.have.length(1);
       expect(spec.rules[0].to[0].operation).to.not.have.property('ports');
     }
+    expect(policies.at(1)?.spec.rules[0].when).to.deep.include.members([
+      { key: 'request.headers[x-http-method-override]', notValues: ['*'] },
+      { key: 'request.headers[x-original-url]', notValues: ['*'] },
+    ]);
     const host = 'account-authz.authz.svc.cluster.local';
     expect(files['mesh-config.yaml']?.[0].extensionProviders[0].envoyExtAuthzGrpc).to.include({
       service: host,

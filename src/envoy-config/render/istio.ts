@@ -133,6 +133,11 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   // Of the pod: of a gateway, other ports are listeners too.
   const ports = attach === 'sidecar' ? [String(upstream.port)] : undefined;
   if (isShadow) return [custom({ ports, notPaths: open.length === 0 ? undefined : open })];
+  // A waypoint removes no header, so it refuses a request that has one of these.
+  const overrides = settings.headers.filter(({ removed }) => removed === 'everywhere').flatMap(({ names }) => names);
+  const when = overrides
+    .filter(name => !name.endsWith('*'))
+    .map(name => inline({ key: `request.headers[${name}]`, notValues: ['*'] }));
   const metrics = above(
     'Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.',
     {
@@ -144,7 +149,10 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
     policy(
       {
         action: 'ALLOW',
-        rules: [{ to: [operation({ ports, paths })] }, isInPod(settings.authz) ? metrics : undefined],
+        rules: [
+          { to: [operation({ ports, paths })], when: attach === 'waypoint' ? when : undefined },
+          isInPod(settings.authz) ? metrics : undefined,
+        ],
       },
       'nothing-else',
     ),
