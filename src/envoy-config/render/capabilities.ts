@@ -122,7 +122,7 @@ const gatewayApi: DataPlane = {
   },
   lost: [
     'Cilium gives a check 200 ms, fixed (cilium#48354), and answers 403 where it fails.',
-    'Both data planes remove headers after the check, and would remove what it set: no identity header is removed on a checked route. account-authz overwrites its own and removes their look-alikes; on a public route look-alikes with underscores reach the service, and `*.` of account.hosts takes several labels.',
+    'Both data planes remove headers after the check, and would remove what it set: no identity header is removed on a checked route. account-authz overwrites its own and removes those with underscores; other spellings (x.auth.uid) reach the service, on a public route those with underscores too, and there `*.` of account.hosts takes several labels.',
     'agentgateway matches and shows the path as it was sent, joins a header that comes twice by a comma, and removes what an answer removes before it sets. A cache in a policy of its own repeats an allow after a revocation: set none.',
     'Another HTTPRoute to the same service is a way around the check.',
   ],
