@@ -118,19 +118,22 @@ export const account = mapping({
 
 // route-rules.ts checks the template: what is right depends on account.parameter.
 const grants = list(
-  patternedText(
-    new RegExp(`^(?:[A-Z]{1,32}|\\*)(?: ${pathPattern(`:[A-Za-z_][A-Za-z0-9_]*|${literalPattern}`).slice(1, -1)})?$`),
-    'must be a method in upper case such as GET, or "*"; for some paths alone, then a space and their template: "POST /a/*"',
-  ),
+  text(grant =>
+    /^(?:[A-Z]{1,32}|\*)(?: \/[^ ]*)?$/.test(grant)
+      ? undefined
+      : 'must be a method in upper case such as GET, or "*"; for some paths alone, then a space and their template: "POST /a/*"',
+  ).meta({
+    pattern: `^(?:[A-Z]{1,32}|\\*)(?: ${pathPattern(`:[A-Za-z_][A-Za-z0-9_]*|${literalPattern}`).slice(1, -1)})?$`,
+  }),
   { noun: 'grant' },
 );
 
 const called = mapping({
   methods: grants.meta({ description: 'The grants of the role.' }),
-  names: list(
-    patternedText(new RegExp(`^${notControl}{1,256}$`), 'must be 1 to 256 characters without control characters'),
-    { noun: 'name', max: 100 },
-  ).meta({ description: 'What tokens call the role. Its key is no name then.' }),
+  names: list(text(calledProblem).meta({ pattern: `^${notControl}{1,256}$` }), {
+    noun: 'name',
+    max: 100,
+  }).meta({ description: 'What tokens call the role. Its key is no name then.' }),
 });
 
 /** What holders of each name may do: roles and scopes alike. */
@@ -255,4 +258,10 @@ export function requireResourceAmongHosts(config: unknown, context: z.Refinement
   if (entries.some(entry => entry.kind === 'literal' && entry.host === hostname)) return;
   const message = 'must have a host that account.hosts has without the account: clients fetch its metadata from there';
   report(context, message, ['protectedResource', 'resource']);
+}
+
+function calledProblem(name: string): string | undefined {
+  return name !== '' && name.length <= 256 && !/\p{Cc}/u.test(name)
+    ? undefined
+    : 'must be 1 to 256 characters without control characters';
 }

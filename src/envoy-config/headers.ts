@@ -105,6 +105,14 @@ export function mutablePattern(rules: readonly HeaderRule[]): string {
   return patterns.length === 1 ? `^${patterns.join('')}$` : `^(${patterns.join('|')})$`;
 }
 
+/** Whether an answer of account-authz may set or remove a header of this name, in lower case. */
+export function isMutable(rules: readonly HeaderRule[], name: string): boolean {
+  const hyphenated = name.replaceAll('_', '-');
+  const isOne = (each: string): boolean =>
+    each.endsWith('*') ? hyphenated.startsWith(each.slice(0, -1)) : hyphenated === each;
+  return rules.some(({ allow, names: own }) => allow !== undefined && own.some(isOne));
+}
+
 /** The names that an allow removes whatever was sent, besides the look-alikes of identity headers. */
 export function removedByAllow(rules: readonly HeaderRule[]): readonly string[] {
   const names = rules.filter(({ allow }) => allow === 'removes').flatMap(each => each.names);

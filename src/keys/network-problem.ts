@@ -31,7 +31,7 @@ const problems: Readonly<Record<string, readonly string[]>> = {
 const problemsByStart: Readonly<Record<string, RegExp>> = {
   // An alert of the server (RFC 8446 section 6.2): bad_certificate, certificate_expired and others. OpenSSL spells them in two ways:
   // SSLV3_ALERT_… up to 3.1, SSL/TLS_ALERT_… from 3.2 on.
-  'tls: client certificate refused': /_ALERT_.*CERTIFICATE/,
+  'tls: client certificate refused': /^ERR_SSL_[A-Z0-9/]*_ALERT_[A-Z_]*CERTIFICATE/,
   'tls: handshake failed': /^(?:ERR_SSL_|ERR_TLS_|EPROTO)/,
   'tls: certificate refused': /^(?:CERT_|INVALID_|UNABLE_TO_|PATH_LENGTH_)/,
   'not HTTP': /^HPE_/,

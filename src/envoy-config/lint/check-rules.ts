@@ -1,5 +1,5 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
-import { mutablePattern } from '../headers.ts';
+import { isMutable } from '../headers.ts';
 import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
@@ -92,14 +92,16 @@ const fixedConditions: ReadonlySet<string> = new Set(
  * ask for a value of an identity header, and for nothing else that an answer changes, `authorization` for example.
  */
 function isRoutedByIdentity({ manager, policy }: AuthzFilter): boolean {
-  const changed = new RegExp(mutablePattern(policy.headers));
+  const nameIn = (condition: ProtoValue): string => condition.field('name').text()?.toLowerCase() ?? '';
+  const isChanged = (condition: ProtoValue): boolean => isMutable(policy.headers, nameIn(condition));
   const isSafe = (condition: ProtoValue): boolean => {
-    const name = condition.field('name').text()?.toLowerCase() ?? '';
-    if (!changed.test(name)) return true;
+    if (!isChanged(condition)) return true;
     const isInverted = ['invert_match', 'treat_missing_header_as_empty'].some(
       each => condition.field(each).flag() === true,
     );
-    return name.startsWith(policy.identityPrefix) && condition.field('string_match').isPresent && !isInverted;
+    return (
+      nameIn(condition).startsWith(policy.identityPrefix) && condition.field('string_match').isPresent && !isInverted
+    );
   };
   const matches = manager.hosts.flatMap(({ value }) => value.items('routes')).map(route => route.field('match'));
   return (
@@ -108,9 +110,7 @@ function isRoutedByIdentity({ manager, policy }: AuthzFilter): boolean {
     matches.every(
       match => match.names().every(name => fixedConditions.has(name)) && match.items('headers').every(isSafe),
     ) &&
-    matches.some(match =>
-      match.items('headers').some(each => changed.test(each.field('name').text()?.toLowerCase() ?? '')),
-    )
+    matches.some(match => match.items('headers').some(isChanged))
   );
 }
 
