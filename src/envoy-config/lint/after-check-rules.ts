@@ -1,7 +1,6 @@
 // Rules for what comes after the check: nothing may change the checked request or its identity headers.
 import { readProtocolOptions } from './cluster.ts';
 import { isGuarded } from './guard.ts';
-import { ownedChanges, ownedChangesInside } from './header-changes.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
 import type { OwnedNames } from './owned-names.ts';
@@ -26,6 +25,8 @@ const harmless = new Set(
 const mcp = 'envoy.extensions.filters.http.mcp.v3.Mcp';
 const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 const plainPool = 'envoy.extensions.upstreams.http.http.v3.HttpConnectionPoolProto';
+// The lists of routes and of rate limits (`request_headers_to_add_when_not_enforced`), and lists of mutations.
+const listName = /^request_(?:headers_to_(?:add|remove)\w*|(?:headers_|trailers_)?mutations)$/;
 
 export const laterFilterRules = {
   'filter-after-check': {
@@ -184,4 +185,24 @@ function changesOf(config: ProtoValue): readonly ProtoValue[] {
 // The last words of the type: `lua.v3.Lua`.
 function nameOf(type: string): string {
   return type === '' ? 'of unknown type' : quoted(type.split('.').slice(-3).join('.'));
+}
+
+/** Additions and removals of owned headers, by the lists at any depth of a filter's settings, or of another message. */
+function ownedChangesInside(settings: ProtoValue, names: OwnedNames): readonly Finding[] {
+  return settings.inner(name => listName.test(name)).flatMap(list => ownedChanges(list, names));
+}
+
+/** By a list of HeaderValueOption, of HeaderMutation or of names to remove. What a HeaderMutation removes is left out. */
+function ownedChanges(list: ProtoValue, names: OwnedNames): readonly Finding[] {
+  return list.items().flatMap(item => {
+    const change = item.names().length === 0 ? 'remove' : 'add';
+    const at = change === 'remove' ? item : addedName(item);
+    const meaning = names.meaningOf(at.text() ?? '', change);
+    return when(meaning !== undefined, at, `${change}s ${meaning}`);
+  });
+}
+
+function addedName(item: ProtoValue): ProtoValue {
+  const appended = item.field('append');
+  return (appended.isPresent ? appended : item).field('header', 'key');
 }

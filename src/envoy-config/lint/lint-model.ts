@@ -6,7 +6,6 @@ import { type Cluster, isAt, readClusters } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
-import { atOwnPorts } from './port-chains.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 import { indexProtectedRoutes } from './routed-path.ts';
@@ -113,6 +112,29 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     protectedKeys: new Set([...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])])),
     unreachable,
     isProtectedByName: new Map(),
+  };
+}
+
+/**
+ * A filter chain for no port does not get connections to a port that has a chain of its own. If such a chain asks account-authz, the
+ * service is at its port, and what forwards each connection to its original destination leads to other services.
+ */
+function atOwnPorts(
+  listener: Listener,
+  clusters: Clusters,
+  isChecked: (manager: ConnectionManager) => boolean,
+): Listener {
+  if (!listener.managers.some(each => !each.isForOtherPorts && isChecked(each))) return listener;
+  const keepsPort = (name: string | undefined) => clusters.get(name ?? '')?.keepsDestination === true;
+  return {
+    ...listener,
+    managers: listener.managers.filter(
+      ({ isForOtherPorts, targets, dynamic }) =>
+        !isForOtherPorts || dynamic.length > 0 || !targets.every(({ cluster }) => keepsPort(cluster)),
+    ),
+    tcpTargets: listener.tcpTargets.filter(
+      ({ cluster, isForOtherPorts }) => !isForOtherPorts || !keepsPort(cluster.text()),
+    ),
   };
 }
 
