@@ -1,7 +1,7 @@
 // Rules for ways around the check: listeners, upgrades and routes without it, and settings that are not in the file.
 import { isLocal, readAddress } from './cluster.ts';
 import { stateOf } from './http-filter.ts';
-import { type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
+import { type GuardedManager, isProtectedCluster, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
@@ -39,9 +39,7 @@ export const bypassRules = {
     fix: 'match only named paths in unchecked routes, or set `case_sensitive: false` on the checked route: account-authz refuses the other spelling',
     find: model =>
       model.guarded.flatMap(each =>
-        each.manager.targets
-          .filter(({ protectedPath, cluster }) => protectedPath === undefined && isProtectedCluster(model, cluster))
-          .flatMap(target => turnedOff(each, target, target.lookAlikePath)),
+        openTargetsOf(model, each.manager).flatMap(target => turnedOff(each, target, target.lookAlikePath)),
       ),
   },
   'conditional-check': {

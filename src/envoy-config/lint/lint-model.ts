@@ -16,10 +16,7 @@ export interface LintModel {
   readonly resources: Resources;
   readonly policy: EnvoyPolicy;
   readonly names: OwnedNames;
-  /** Of the configuration. */
-  readonly listen: string;
-  readonly admin: string;
-  readonly origins: readonly string[];
+  readonly config: EnvoyRelevantConfig;
   /** Whether all listeners and routes are in the file. */
   readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
@@ -100,9 +97,7 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     resources,
     policy,
     names,
-    listen: config.listen,
-    admin: config.admin,
-    origins: config.token.origins ?? [],
+    config,
     isComplete,
     listeners,
     managers,
@@ -143,6 +138,11 @@ export function isProtectedCluster(model: LintModel, name: string | undefined): 
   const known = model.isProtectedByName.get(name) ?? findProtected(model, name);
   model.isProtectedByName.set(name, known);
   return known;
+}
+
+/** Other routes to the protected service than those with a protected path. */
+export function openTargetsOf(model: LintModel, { targets }: ConnectionManager): readonly RouteTarget[] {
+  return targets.filter(each => each.protectedPath === undefined && isProtectedCluster(model, each.cluster));
 }
 
 function findProtected(model: LintModel, name: string | undefined): boolean {

@@ -7,7 +7,7 @@ import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt } from './cluster.ts';
 import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
-import { isProtectedCluster, type LintModel, type ProtectedTarget, toLintModel } from './lint-model.ts';
+import { type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
@@ -99,7 +99,10 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     judge(managerRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
-    judge(everyRouteRules, openTargets(model));
+    const open = model.guarded.flatMap(({ manager, names }) =>
+      openTargetsOf(model, manager).map(at => ({ ...at, names, upstream: model.clusters.get(at.cluster ?? '') })),
+    );
+    judge(everyRouteRules, open);
     // After the rules about single places, which say more.
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
@@ -113,24 +116,8 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
 }
 
-/** Other routes to the protected service than those with a protected path. */
-function openTargets(model: LintModel): readonly ProtectedTarget[] {
-  return model.guarded.flatMap(({ manager, names }) =>
-    manager.targets
-      .filter(({ protectedPath, cluster }) => protectedPath === undefined && isProtectedCluster(model, cluster))
-      .map(target => ({ ...target, names, upstream: model.clusters.get(target.cluster ?? '') })),
-  );
-}
-
-function unknownParts({
-  bootstrap,
-  isDump,
-  listeners,
-  clusters,
-  routes,
-  endpoints,
-  filters,
-}: Resources): readonly NotJudged[] {
+function unknownParts(resources: Resources): readonly NotJudged[] {
+  const { bootstrap, isDump, listeners, clusters, routes, endpoints, filters } = resources;
   if (!isDump) return bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap');
   const isInbound = (listener: ProtoValue): boolean =>
     listener.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2;
@@ -149,7 +136,7 @@ function unknownAddresses(model: LintModel): readonly NotJudged[] {
   const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
   const clusters = new Set([...waysOf(model).flatMap(({ cluster }) => cluster ?? []), ...checks]);
   const keepsDestinations = model.resources.listeners.some(each => each.field('use_original_dst').flag() === true);
-  const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.listen) === true;
+  const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.config.listen) === true;
   const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>
     [...all].filter(isWanted).map(({ place: { path } }) => ({ path, message }));
   return [

@@ -5,7 +5,7 @@ import type { EnvoyPolicy } from '../settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
 import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';
-import { type AuthzFilter, type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
+import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { HostRoute, RouteTarget } from './listener.ts';
 import { otherSpellings } from './owned-names.ts';
 import { readOpenRemovals, refusesUnderscores } from './removed-names.ts';
@@ -54,7 +54,7 @@ function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[]
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
   const guarded = model.guarded.find(each => each.manager === manager);
-  const open = manager.targets.filter(target => isOpen(model, guarded, target));
+  const open = openTargetsOf(model, manager).filter(target => isOpen(guarded, target));
   if (guarded === undefined) {
     return open.slice(0, 1).map(target => ({
       at: manager.value.field('http_filters'),
@@ -67,9 +67,8 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
     .flatMap(target => turnedOff(guarded, target, pathOf(target)));
 }
 
-/** Whether it leads to the protected service without a check, for other paths than the protected ones, which other rules judge. */
-function isOpen(model: LintModel, guarded: GuardedManager | undefined, target: RouteTarget): boolean {
-  if (target.protectedPath !== undefined || !isProtectedCluster(model, target.cluster)) return false;
+/** Whether no check runs on it. Other rules judge what another spelling of a protected path reaches. */
+function isOpen(guarded: GuardedManager | undefined, target: RouteTarget): boolean {
   return guarded === undefined || (target.lookAlikePath === undefined && isUnchecked(guarded.checks, target));
 }
 
@@ -116,8 +115,8 @@ function keptOnOpenRoutes(model: LintModel, guarded: GuardedManager): readonly F
   const tokens = model.policy.headers.filter(({ kind, removed }) => kind === 'token' && removed === 'public');
   const held = [...account, ...tokens.flatMap(each => each.names)];
   const named = openPaths(model.policy);
-  return manager.targets
-    .filter(target => isOpen(model, guarded, target) && named.some(each => covers(each, target.match)))
+  return openTargetsOf(model, manager)
+    .filter(target => isOpen(guarded, target) && named.some(each => covers(each, target.match)))
     .flatMap(({ scopes }) => {
       const removes = readOpenRemovals(manager, checks, scopes);
       const left = held.filter(name => !removes(name));

@@ -20,7 +20,7 @@ export const wayRules = {
     why: 'a client could ask it about requests of its own making, and flood it past the limits of the check',
     fix: 'remove the route: only ext_authz asks account-authz',
     find: model => {
-      const own = [model.listen, model.admin].map(text => addressKey(toListenAddress(text)));
+      const own = [model.config.listen, model.config.admin].map(text => addressKey(toListenAddress(text)));
       return waysTo(model, own, 'leads to account-authz');
     },
   },
@@ -75,12 +75,12 @@ export const wayRules = {
     what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`)',
     why: 'any such page could read the answers with the rights of the user who opens it',
     fix: 'list the origins of `token.origins` as `exact`, or remove `allow_credentials`',
-    find: ({ resources, policy, origins }) =>
+    find: ({ resources, policy, config: { token } }) =>
       partsOf(policy.hasCookiePlace ? resources : undefined)
         .flatMap(part => part.inner(name => name === 'allow_origin_string_match'))
         .filter(list => list.parent.field('allow_credentials').flag() === true)
         .flatMap(list => list.items())
-        .filter(each => !origins.includes(each.field('exact').text() ?? ''))
+        .filter(each => !token.origins?.includes(each.field('exact').text() ?? ''))
         .map(at => ({ at, says: 'allows an origin that is none of `token.origins`' })),
   },
   'shown-token': {

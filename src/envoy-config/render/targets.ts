@@ -2,7 +2,10 @@
 import { dirname } from 'node:path';
 import { isLoopback } from '../../text/listen-address.ts';
 import { printable } from '../../text/printable.ts';
-import { isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
+import { tlsFiles } from '../authz-cluster.ts';
+import { typed } from '../extension.ts';
+import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
+import type { Members } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type DataPlane, dataPlanes } from './capabilities.ts';
 import { gatewayFiles } from './envoy-gateway-files.ts';
@@ -13,8 +16,7 @@ import { istioFiles, istioProblem } from './istio.ts';
 import { kgatewayFiles, kgatewayProblem } from './kgateway.ts';
 import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
-import type { RenderedFiles } from './rendered-files.ts';
-import { secretFiles } from './secret-files.ts';
+import type { RenderedFile, RenderedFiles } from './rendered-files.ts';
 
 export interface Target {
   readonly summary: string;
@@ -166,3 +168,26 @@ export const targets: Readonly<Record<string, Target>> = {
     files: kgatewayFiles,
   },
 };
+
+/** The files by which Envoy gets its certificates and authorities (SDS from a file). */
+function secretFiles({ tls }: EnvoySettings): readonly RenderedFile[] {
+  if (tls === undefined) return [];
+  const folder = '/etc/envoy-tls';
+  const watched = { watched_directory: { path: folder } };
+  const file = ({ name }: { name: string }, content: Members): RenderedFile => ({
+    name: `${name}.yaml`,
+    introduction: ['Envoy reads it (SDS from a file), and again whenever the files change.'],
+    content: [{ resources: [typed('transport_sockets.tls.v3.Secret', { name, ...content })] }],
+  });
+  const certificate = file(tlsFiles.clientCertificate, {
+    tls_certificate: {
+      certificate_chain: { filename: `${folder}/tls.crt` },
+      private_key: { filename: `${folder}/tls.key` },
+      ...watched,
+    },
+  });
+  const authority = file(tlsFiles.serverAuthority, {
+    validation_context: { trusted_ca: { filename: `${folder}/ca.crt` }, ...watched },
+  });
+  return tls.showsCertificate ? [certificate, authority] : [authority];
+}
