@@ -8,8 +8,7 @@ import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } 
 import type { Members } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type DataPlane, dataPlanes } from './capabilities.ts';
-import { gatewayFiles } from './envoy-gateway-files.ts';
-import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
+import { gatewayFiles, gatewayRoutesProblem } from './envoy-gateway-files.ts';
 import { partsFile } from './envoy-parts.ts';
 import { gatewayApiFiles, gatewayApiProblem } from './gateway-api.ts';
 import { istioFiles, istioProblem } from './istio.ts';
