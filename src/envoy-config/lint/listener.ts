@@ -62,14 +62,10 @@ export interface HostRoute {
   readonly filterScopes: readonly ProtoValue[];
 }
 
-export interface RouteTarget {
-  readonly match: EnvoyRouteMatch;
+/** Its scopes end with the weighted cluster, if it is one. */
+export interface RouteTarget extends Omit<HostRoute, 'value'> {
   /** envoy.config.route.v3.RouteAction. */
   readonly action: ProtoValue;
-  /** What may contain its settings, from the widest to the narrowest. */
-  readonly scopes: readonly ProtoValue[];
-  /** Those of them that have settings of filters. */
-  readonly filterScopes: readonly ProtoValue[];
   /** Undefined if the request chooses. */
   readonly cluster: string | undefined;
   /** A protected path that it gets; undefined if it gets none. */

@@ -70,8 +70,7 @@ export const transportRules = {
     why: 'whoever can answer at that address decides about every request',
     fix: 'name the authority in `validation_context`, and the name of the server in `match_typed_subject_alt_names`',
     find: ({ cluster }) =>
-      socketsOf(cluster)
-        .map(({ message }) => message.field('common_tls_context'))
+      tlsContextsOf(cluster)
         .filter(context => !isVerified(context))
         .map(at => ({ at, says: 'accepts any certificate' })),
   },
@@ -81,8 +80,7 @@ export const transportRules = {
     fix: 'name a certificate in `tls_certificate_sds_secret_configs` of the UpstreamTlsContext',
     find: ({ cluster, config: { tls } }) => {
       if (cluster === undefined || tls?.clientCaFile === undefined) return [];
-      return socketsOf(cluster)
-        .map(({ message }) => message.field('common_tls_context'))
+      return tlsContextsOf(cluster)
         .filter(context => !context.names().some(name => name.startsWith('tls_certificate')))
         .map(at => ({ at, says: 'presents no certificate' }));
     },
@@ -141,10 +139,12 @@ export const transportRules = {
 } as const satisfies Rules<AuthzFilter>;
 
 /** Envoy takes the socket of the cluster only where none of its matches does. */
-function socketsOf(cluster: Cluster | undefined) {
+function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
   const matches = cluster?.value.items('transport_socket_matches').map(each => each.field('transport_socket')) ?? [];
   const sockets = matches.length > 0 || cluster === undefined ? matches : [cluster.value.field('transport_socket')];
-  return sockets.map(socket => socket.field('typed_config').any()).filter(({ type }) => type === upstreamTls);
+  return sockets
+    .map(socket => socket.field('typed_config').any())
+    .flatMap(({ type, message }) => (type === upstreamTls ? message.field('common_tls_context') : []));
 }
 
 function isVerified(context: ProtoValue): boolean {
