@@ -39,7 +39,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/test.ts')).test,
   },
   render: {
-    summary: 'print the Envoy, Kubernetes, Istio or Envoy Gateway settings for a configuration',
+    summary: 'print the settings of Envoy, Kubernetes, a mesh or a gateway for a configuration',
     load: async () => (await import('./commands/render.ts')).render,
   },
   schema: {

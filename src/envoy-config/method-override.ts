@@ -1,7 +1,7 @@
 // RE2 for a query that overrides the method (`_method`, `x-http-method-override`), in the readings of `authz/places/query-place.ts`: as sent,
 // percent-decoded once or twice. Envoy refuses it where no check does, on public routes. It may match a little more, never less.
 
-// Whatever is encoded counts as any character: the other characters and the first one decide.
+// An encoded character counts as any character. Only the first one is read by its code (`first`), so that few other names match.
 const encoded = '%[%0-9a-fu]+';
 const ignored = `(?:[-_.;[\\]?!+]|${encoded})*`;
 

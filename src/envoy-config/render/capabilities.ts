@@ -128,7 +128,7 @@ const gatewayApi: DataPlane = {
   ],
   releases: [
     'Cilium before 1.20.0 ignores the filter and lets every request through (cilium#47178, fixed by #47265), and a later one without #47929 (August 2026) does where the ReferenceGrant or the Service is missing (#47877).',
-    'cloud-provider-kind 0.11.1 accepts the route and ignores the filter (cloud-provider-kind#439), as any other implementation may: run `account-authz verify` before the route gets traffic, and after each upgrade.',
+    'cloud-provider-kind 0.11.1 accepts the route and ignores the filter (cloud-provider-kind#439). Other implementations may do the same: run `account-authz verify` before the route gets traffic, and after each upgrade.',
   ],
   instead: {
     'cors-origin': 'Cilium asks before its CORS filter; with agentgateway add the filter CORS to the HTTPRoute',

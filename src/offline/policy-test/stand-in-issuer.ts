@@ -46,7 +46,7 @@ export async function createStandInIssuers({ issuers, token, account }: Config):
       const { issuer, alg, privateKey } = standIn;
       const iat = Math.floor(now);
       const exp = iat + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
-      // Where the account stands in the issuer, the case may name it as any other does.
+      // With {acc} in the issuer, the account of `iss` is that of `acc` in the case.
       const accounts = typeof claims.acc === 'string' ? [claims.acc] : issuer.accounts;
       const payload = { iss: someIssuer(issuer.issuer, accounts), aud: issuer.audiences[0], iat, exp, ...claims };
       const present = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
