@@ -52,8 +52,9 @@ type Field = { readonly Name: string; readonly Type: string; readonly Values: re
 const fields = Object.entries(JSON.parse(output) as Record<string, readonly Field[]>);
 const toWord = ({ Name, Type, Values }: Field): string => {
   if (Values !== null) return `${Name}=${Values.join('|')}`;
-  const type = Type === 'google.protobuf.Any' ? 'Any' : fullNames.get(Type);
-  return type === undefined ? Name : `${Name}:${type}`;
+  if (Type === 'google.protobuf.Any') return `${Name}:Any`;
+  // A message of Google has a value alone: a duration, a wrapper, a struct.
+  return Type === '' || Type.startsWith('google.') ? Name : `${Name}:${Type.replace(/^envoy\.(?:extensions\.)?/, '')}`;
 };
 const table = fields.map(([name, all]) => [fullNames.get(name), all.map(toWord).join(' ')]);
 const file = new URL('../src/envoy-config/lint/envoy-messages.json', import.meta.url);

@@ -1,14 +1,76 @@
 // What the lint knows of Envoy's messages: the fields that it judges elsewhere or that are harmless, and the values that are. Everything
 // that is not here is not judged, a field that a later Envoy gains too. envoy-messages.json has all fields of these messages, and their types.
 
+// With any content they are harmless, or a rule judges it.
+const wholeMessages = `config.core.v3.Node config.metrics.v3.StatsConfig config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig
+  config.bootstrap.v3.Bootstrap.ApplicationLogConfig config.bootstrap.v3.MemoryAllocatorManager config.core.v3.Metadata config.core.v3.SocketOption
+  config.core.v3.SocketOptionsOverride config.listener.v3.Listener.ConnectionBalanceConfig.ExactBalance config.listener.v3.Listener.DeprecatedV1
+  filters.network.http_connection_manager.v3.Rds config.core.v3.SchemeHeaderTransformation config.core.v3.ConfigSource config.core.v3.ApiConfigSource
+  filters.network.http_connection_manager.v3.HttpConnectionManager.HcmAccessLogOptions
+  filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails config.cluster.v3.Cluster.EdsClusterConfig
+  config.cluster.v3.CircuitBreakers config.cluster.v3.Cluster.RefreshRate config.core.v3.ExtraSourceAddress config.cluster.v3.Cluster.RingHashLbConfig
+  config.cluster.v3.Cluster.MaglevLbConfig config.cluster.v3.Cluster.LeastRequestLbConfig config.cluster.v3.Cluster.RoundRobinLbConfig
+  config.cluster.v3.Cluster.CommonLbConfig config.cluster.v3.UpstreamConnectionOptions config.cluster.v3.TrackClusterStats
+  config.cluster.v3.Cluster.PreconnectPolicy clusters.dns.v3.DnsCluster.RefreshRate config.endpoint.v3.ClusterLoadAssignment.Policy
+  filters.http.ext_authz.v3.HttpService type.v3.HttpStatus type.matcher.v3.ListStringMatcher config.common.mutation_rules.v3.HeaderMutationRules
+  config.core.v3.RuntimeFractionalPercent type.matcher.v3.MetadataMatcher config.core.v3.RuntimeFeatureFlag filters.http.ext_authz.v3.BufferSettings
+  type.matcher.v3.StringMatcher filters.http.router.v3.Router.UpstreamAccessLogOptions config.route.v3.HeaderMatcher type.v3.Percent type.v3.FractionalPercent
+  config.core.v3.GrpcMethodList filters.http.compressor.v3.Compressor.RequestDirectionConfig filters.http.compressor.v3.Compressor.ResponseDirectionConfig
+  filters.common.fault.v3.FaultDelay type.v3.TokenBucket common.ratelimit.v3.LocalRateLimitDescriptor config.route.v3.RateLimit
+  filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster type.v3.HashPolicy transport_sockets.tls.v3.TlsSessionTicketKeys config.core.v3.HttpService
+  config.overload.v3.Trigger config.overload.v3.BufferFactoryConfig config.overload.v3.LoadShedPoint
+  config.bootstrap.v3.ClusterManager.OutlierDetection config.listener.v3.FilterChainMatch config.core.v3.ExtensionConfigSource config.core.v3.KeepaliveSettings
+  config.route.v3.VirtualCluster config.core.v3.HeaderValue config.core.v3.HealthCheck.TcpHealthCheck config.core.v3.HealthCheck.TlsOptions
+  config.core.v3.HealthCheck.Payload type.v3.Int64Range config.core.v3.Locality config.core.v3.GrpcService.GoogleGrpc config.core.v3.BackoffStrategy
+  config.common.mutation_rules.v3.HeaderMutation.RemoveOnMatch transport_sockets.tls.v3.SdsSecretConfig config.bootstrap.v3.RuntimeLayer.AdminLayer
+  type.tracing.v3.CustomTag.Literal type.tracing.v3.CustomTag.Environment type.tracing.v3.CustomTag.Header type.tracing.v3.CustomTag.Metadata
+  config.accesslog.v3.AccessLogFilter config.route.v3.RouteMatch config.route.v3.Decorator config.route.v3.NonForwardingAction
+  config.route.v3.RouteAction.MaxStreamDuration config.route.v3.RouteAction.HashPolicy config.route.v3.CorsPolicy
+  config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords config.core.v3.JsonFormatOptions retry.host.omit_host_metadata.v3.OmitHostMetadataConfig
+  retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate compression.gzip.compressor.v3.Gzip compression.brotli.compressor.v3.Brotli
+  compression.zstd.compressor.v3.Zstd`;
+
 /**
- * Fields of each message: `field` with any value, `field=a|b` with these values. A field is looked into where its message is in the table. Names are
- * without `envoy.` and `extensions.`; one without dots is no message of Envoy.
+ * Fields of each message: `field` with any value, `field=a|b` with these values, `*` for all others. A field is looked into where its message is in
+ * the table, and not judged where it is a message that is not. Names are without `envoy.` and `extensions.`; one without dots is no message of Envoy.
  */
 export const knownMessages: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(wholeMessages.split(/\s+/).map(name => [name, '*'])),
+  'config.bootstrap.v3.Watchdogs': 'main_thread_watchdog worker_watchdog',
+  'config.bootstrap.v3.Watchdog': `miss_timeout megamiss_timeout kill_timeout max_kill_timeout_jitter multikill_timeout multikill_threshold`,
+  'config.bootstrap.v3.Bootstrap.DynamicResources': 'lds_config lds_resources_locator ads_config',
+  'config.listener.v3.Listener.ConnectionBalanceConfig': 'exact_balance',
+  'config.core.v3.UpstreamHttpProtocolOptions': 'auto_sni auto_san_validation',
+  'config.cluster.v3.OutlierDetection': '* monitors=never',
+  'config.core.v3.BindConfig': 'source_address freebind socket_options extra_source_addresses',
+  'config.cluster.v3.Cluster.OriginalDstLbConfig': '',
+  'config.core.v3.HealthCheck.HttpHealthCheck': `host path receive response_buffer_size expected_statuses retriable_statuses codec_client_type
+    service_name_matcher request_headers_to_remove method=METHOD_UNSPECIFIED|GET|HEAD`,
+  'config.core.v3.HealthCheck.GrpcHealthCheck': 'service_name authority',
+  'config.endpoint.v3.Endpoint.HealthCheckConfig': 'hostname',
+  'filters.http.fault.v3.FaultAbort': 'http_status grpc_status percentage',
+  'upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': 'http_protocol_options http2_protocol_options',
+  'upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig': 'http_protocol_options http2_protocol_options',
+  'config.overload.v3.OverloadAction': 'name triggers',
+  'config.core.v3.Pipe': 'path',
+  'config.core.v3.GrpcService.EnvoyGrpc':
+    'cluster_name authority retry_policy max_receive_message_length skip_envoy_headers',
+  'config.core.v3.RetryPolicy':
+    'retry_back_off num_retries retry_on retry_host_predicate host_selection_retry_max_attempts',
+  'config.core.v3.RetryPolicy.RetryHostPredicate': 'name typed_config',
+  'config.route.v3.RetryPolicy': '* retry_host_predicate retry_priority=never retry_options_predicates=never',
+  'config.route.v3.RetryPolicy.RetryHostPredicate': 'name typed_config',
+  'transport_sockets.tls.v3.TlsParameters': `tls_minimum_protocol_version=TLS_AUTO|TLSv1_2|TLSv1_3 tls_maximum_protocol_version=TLS_AUTO|TLSv1_2|TLSv1_3
+    cipher_suites ecdh_curves signature_algorithms compliance_policies`,
+  'transport_sockets.tls.v3.TlsCertificate': '* private_key_provider=never',
+  'transport_sockets.tls.v3.CertificateValidationContext': `* trust_chain_verification=VERIFY_TRUST_CHAIN allow_expired_certificate=false
+    only_verify_leaf_cert_crl=false custom_validator_config=never`,
+  'transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext':
+    'default_validation_context validation_context_sds_secret_config',
+  'config.rbac.v3.RBAC': '* audit_logging_options=never',
   'config.bootstrap.v3.Bootstrap': `node admin static_resources layered_runtime overload_manager stats_flush_interval stats_flush_on_admin stats_config
-    cluster_manager watchdog watchdogs dynamic_resources flags_path stats_server_version_override default_config_source
-    grpc_async_client_manager_config typed_dns_resolver_config dns_resolution_config application_log_config memory_allocator_manager stats_sinks
+    cluster_manager watchdog watchdogs dynamic_resources stats_server_version_override
+    grpc_async_client_manager_config typed_dns_resolver_config application_log_config memory_allocator_manager stats_sinks
     default_socket_interface node_context_params`,
   'config.listener.v3.Listener': `name address additional_addresses stat_prefix filter_chains default_filter_chain per_connection_buffer_limit_bytes metadata
     drain_type listener_filters listener_filters_timeout continue_on_listener_filters_timeout transparent freebind socket_options tcp_fast_open_queue_length
@@ -29,7 +91,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.cluster.v3.Cluster': `name alt_stat_name cluster_type type=STATIC|STRICT_DNS|LOGICAL_DNS|EDS|ORIGINAL_DST eds_cluster_config connect_timeout
     per_connection_buffer_limit_bytes lb_policy=ROUND_ROBIN|LEAST_REQUEST|RANDOM|RING_HASH|MAGLEV|CLUSTER_PROVIDED|LOAD_BALANCING_POLICY_CONFIG load_assignment health_checks max_requests_per_connection circuit_breakers upstream_http_protocol_options
     common_http_protocol_options http_protocol_options http2_protocol_options typed_extension_protocol_options dns_refresh_rate dns_failure_refresh_rate
-    dns_jitter respect_dns_ttl dns_lookup_family dns_resolvers use_tcp_for_dns_lookups outlier_detection cleanup_interval upstream_bind_config
+    dns_jitter respect_dns_ttl dns_lookup_family use_tcp_for_dns_lookups outlier_detection cleanup_interval upstream_bind_config
     ring_hash_lb_config maglev_lb_config original_dst_lb_config least_request_lb_config round_robin_lb_config common_lb_config load_balancing_policy metadata
     protocol_selection upstream_connection_options close_connections_on_host_health_failure ignore_health_on_host_removal filters transport_socket
     transport_socket_matches wait_for_warm_on_init track_cluster_stats track_timeout_budgets preconnect_policy connection_pool_per_downstream_connection
@@ -73,12 +135,12 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.http.local_ratelimit.v3.LocalRateLimit': `stat_prefix token_bucket status filter_enabled filter_enforced descriptors stage
     local_rate_limit_per_downstream_connection enable_x_ratelimit_headers max_dynamic_descriptors rate_limits vh_rate_limits
     always_consume_default_token_bucket rate_limited_as_resource_exhausted`,
-  'config.route.v3.FilterConfig': 'config is_optional disabled',
+  'config.route.v3.FilterConfig': 'config is_optional=false disabled',
   'access_loggers.stream.v3.StdoutAccessLog': 'log_format',
   'access_loggers.stream.v3.StderrAccessLog': 'log_format',
   'access_loggers.file.v3.FileAccessLog': 'path format json_format typed_json_format log_format',
   'filters.http.mcp.v3.Mcp':
-    'traffic_mode clear_route_cache max_request_body_size request_storage_mode reject_duplicate_keys attribute_source max_supported_protocol_version',
+    'traffic_mode clear_route_cache=false max_request_body_size request_storage_mode reject_duplicate_keys attribute_source max_supported_protocol_version',
   'filters.network.tcp_proxy.v3.TcpProxy': `stat_prefix cluster weighted_clusters idle_timeout access_log max_connect_attempts hash_policy metadata_match
     max_downstream_connection_duration upstream_idle_timeout downstream_idle_timeout`,
   'filters.network.rbac.v3.RBAC': 'rules shadow_rules stat_prefix shadow_rules_stat_prefix enforcement_type delay_deny',
@@ -89,7 +151,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.listener.http_inspector.v3.HttpInspector': '',
   'filters.listener.original_dst.v3.OriginalDst': '',
   'filters.listener.original_src.v3.OriginalSrc': 'bind_port mark',
-  'transport_sockets.tls.v3.UpstreamTlsContext': `common_tls_context sni allow_renegotiation max_session_keys auto_host_sni auto_sni_san_validation
+  'transport_sockets.tls.v3.UpstreamTlsContext': `common_tls_context sni allow_renegotiation=false max_session_keys auto_host_sni auto_sni_san_validation
     enforce_rsa_key_usage`,
   'transport_sockets.tls.v3.DownstreamTlsContext': `common_tls_context require_client_certificate require_sni session_ticket_keys session_timeout
     ocsp_staple_policy full_scan_certs_on_sni_mismatch disable_stateless_session_resumption disable_stateful_session_resumption prefer_client_ciphers`,
@@ -107,21 +169,23 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.bootstrap.v3.Bootstrap.StaticResources': 'listeners clusters secrets',
   'config.bootstrap.v3.LayeredRuntime': 'layers',
   'config.overload.v3.OverloadManager': `refresh_interval resource_monitors actions buffer_factory_config loadshed_points`,
-  'config.bootstrap.v3.ClusterManager': `outlier_detection load_stats_config local_cluster_name enable_deferred_cluster_creation upstream_bind_config`,
+  'config.bootstrap.v3.ClusterManager': `outlier_detection local_cluster_name enable_deferred_cluster_creation upstream_bind_config`,
   'config.core.v3.Address': 'socket_address pipe',
   'config.listener.v3.AdditionalAddress': 'address socket_options',
   'config.listener.v3.FilterChain': `filter_chain_match filters transport_socket transport_socket_connect_timeout metadata name use_proxy_proto=false`,
-  'filters.network.http_connection_manager.v3.HttpFilter': 'name typed_config is_optional disabled config_discovery',
+  'filters.network.http_connection_manager.v3.HttpFilter':
+    'name typed_config is_optional=false disabled config_discovery',
   'filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing': `client_sampling random_sampling overall_sampling verbose max_path_tag_length
     custom_tags provider spawn_upstream_span operation`,
   'config.core.v3.HttpProtocolOptions': `idle_timeout max_connection_duration max_headers_count max_response_headers_kb max_stream_duration
     headers_with_underscores_action max_requests_per_connection`,
   'config.core.v3.Http1ProtocolOptions': `allow_absolute_url allow_chunked_length=false allow_custom_methods accept_http_10
-    header_key_format enable_trailers override_stream_error_on_invalid_http_message send_fully_qualified_url=false use_balsa_parser`,
+    header_key_format enable_trailers override_stream_error_on_invalid_http_message send_fully_qualified_url=false use_balsa_parser=true`,
   'config.core.v3.Http2ProtocolOptions': `hpack_table_size max_concurrent_streams initial_stream_window_size initial_connection_window_size allow_connect=false
     max_outbound_frames max_outbound_control_frames max_consecutive_inbound_frames_with_empty_payload max_inbound_priority_frames_per_stream
     max_inbound_window_update_frames_per_data_frame_sent override_stream_error_on_invalid_http_message connection_keepalive max_metadata_size use_oghttp2_codec`,
-  'filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': 'upgrade_type enabled filters',
+  'filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig':
+    'upgrade_type=websocket enabled filters',
   'filters.network.http_connection_manager.v3.LocalReplyConfig': 'mappers body_format',
   'filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': 'unix_sockets=false',
   'config.route.v3.VirtualHost': `name domains routes require_tls virtual_clusters request_headers_to_add request_headers_to_remove response_headers_to_add
@@ -156,7 +220,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.route.v3.Tracing': 'client_sampling random_sampling overall_sampling custom_tags operation',
   'config.endpoint.v3.Endpoint': 'address additional_addresses health_check_config hostname',
   'config.route.v3.WeightedCluster': 'clusters total_weight runtime_key_prefix',
-  'config.route.v3.RouteAction.UpgradeConfig': 'upgrade_type enabled',
+  'config.route.v3.RouteAction.UpgradeConfig': 'upgrade_type=websocket enabled',
   'config.core.v3.DataSource': 'inline_string inline_bytes',
   'config.endpoint.v3.Endpoint.AdditionalAddress': 'address',
   'config.route.v3.WeightedCluster.ClusterWeight': `name weight metadata_match request_headers_to_add request_headers_to_remove response_headers_to_add
@@ -167,7 +231,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.core.v3.TransportSocket': 'name typed_config',
   'config.accesslog.v3.AccessLog': 'name filter typed_config',
   'config.listener.v3.Filter': 'name typed_config config_discovery',
-  'config.listener.v3.ListenerFilter': 'name typed_config config_discovery',
+  'config.listener.v3.ListenerFilter': 'name typed_config',
   'config.metrics.v3.StatsSink': 'name typed_config',
   'config.cluster.v3.Cluster.CustomClusterType': 'name typed_config',
   'config.cluster.v3.Filter': 'name typed_config',

@@ -55,16 +55,17 @@ export function findNotJudged(
 
   function visitMessage(value: ProtoValue, name: string): void {
     const [fields, types] = [known.get(name), described.get(name)];
-    if (fields === undefined || fields.has('*')) return;
+    const others = fields?.get('*');
+    if (fields === undefined || (others !== undefined && fields.size === 1)) return;
     for (const fieldName of value.names()) {
       if (fieldName === '@type' || (value === root && leftOut.includes(fieldName))) continue;
-      const [field, type] = [fields.get(fieldName), types?.get(fieldName)];
+      const [field = others, type] = [fields.get(fieldName), types?.get(fieldName)];
       const at = value.field(fieldName);
       if (types !== undefined && type === undefined)
         found.push({ path: at.path, message: `is no field of Envoy 1.40` });
       else if (field === undefined) add(at, 'is not judged', fieldName);
       else if (field.kind === '=') visitValue(at, fieldName, field.rest.split('|'), type?.rest.split('|') ?? []);
-      else visitField(at, type?.kind === ':' ? type.rest : field.rest);
+      else if (field !== others) visitField(at, fieldName, type?.kind === ':' ? type.rest : field.rest);
     }
     const isNamed =
       fields.has('typed_config') && !['typed_config', 'config_discovery'].some(each => value.field(each).isPresent);
@@ -73,10 +74,11 @@ export function findNotJudged(
       add(value, 'is not judged', 'name');
   }
 
-  function visitField(at: ProtoValue, type: string): void {
+  function visitField(at: ProtoValue, field: string, type: string): void {
     if (type === 'Any' && at.entry('@type').isPresent) visitExtension(at);
     else if (type === 'Any') for (const each of at.entries()) visitExtension(each);
     else if (known.has(type)) for (const each of at.items()) visitMessage(each, type);
+    else if (type !== '') add(at, 'is not judged', field);
   }
 
   /** An enum value by its name or its number. */

@@ -57,6 +57,12 @@ const xds = {
     grpc_services: [{ envoy_grpc: { cluster_name: 'upstream' } }],
   },
 };
+const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const healthCheck = (http_health_check: Part): Part => ({
+  health_checks: [{ timeout: '1s', interval: '5s', unhealthy_threshold: 2, healthy_threshold: 2, http_health_check }],
+});
+const upstreamTls = (fields: Part): Part =>
+  ext('extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields });
 const aggregate = (...clusters: string[]): Part => ({
   name: 'all',
   connect_timeout: '1s',
@@ -484,5 +490,108 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'allow-chunked-length',
       p => set(p.manager.http_protocol_options, { allow_chunked_length: true }),
     ],
+  },
+  'fields that hold more than the lint used to look at': {
+    'a health check of the admin interface': [
+      'not judged',
+      p => {
+        const [{ lb_endpoints }] = p.upstream.load_assignment.endpoints;
+        set(lb_endpoints[0].endpoint, { health_check_config: { port_value: 9901 } });
+        set(p.upstream, healthCheck({ path: '/ready' }));
+      },
+    ],
+    'a health check that changes something': [
+      'not judged',
+      p => set(p.upstream, healthCheck({ path: '/reset', method: 'POST' })),
+    ],
+    'a health check with a token': [
+      'not judged',
+      p => set(p.upstream, healthCheck({ path: '/', request_headers_to_add: [add('authorization', 'Bearer x')] })),
+    ],
+    'an SNI from a header': [
+      'not judged',
+      p =>
+        set(p.upstream.typed_extension_protocol_options[protocolOptions], {
+          upstream_http_protocol_options: {
+            auto_sni: true,
+            auto_san_validation: true,
+            override_auto_sni_header: 'x-to',
+          },
+        }),
+    ],
+    'other resolvers': [
+      'not judged',
+      p => set(p.upstream, { type: 'STRICT_DNS', dns_resolvers: [tcp('192.0.2.1', 53)] }),
+    ],
+    'the original destination at a fixed port': [
+      'not judged',
+      p =>
+        other(p, {
+          name: 'x',
+          type: 'ORIGINAL_DST',
+          lb_policy: 'CLUSTER_PROVIDED',
+          connect_timeout: '1s',
+          original_dst_lb_config: { upstream_port_override: 8000 },
+        }),
+    ],
+    'TLS to the service with an expired certificate': [
+      'not judged',
+      p =>
+        set(p.upstream, {
+          transport_socket: upstreamTls({
+            validation_context: { system_root_certs: {}, allow_expired_certificate: true },
+          }),
+        }),
+    ],
+    'TLS of version 1.0': [
+      'not judged',
+      p =>
+        set(p.upstream, { transport_socket: upstreamTls({ tls_params: { tls_minimum_protocol_version: 'TLSv1_0' } }) }),
+    ],
+    'an upgrade to another protocol': [
+      'not judged',
+      p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'spdy/3.1' }] }),
+    ],
+    'a guard that may be missing': ['not judged', p => set(p.filters[2], { is_optional: true })],
+    'a client that chooses to be refused': [
+      'not judged',
+      p => before(p, 'fault.v3.HTTPFault', { abort: { header_abort: {}, percentage: { numerator: 100 } } }),
+    ],
+    'an action of the watchdog': [
+      'not judged',
+      p =>
+        set(p.root, {
+          watchdogs: {
+            main_thread_watchdog: {
+              actions: [
+                {
+                  event: 'MISS',
+                  config: ext('extensions.watchdog.profile_action.v3.ProfileActionConfig', { profile_path: '/tmp/x' }),
+                },
+              ],
+            },
+          },
+        }),
+    ],
+    'a listener filter of a control plane': [
+      'not judged',
+      p =>
+        set(p.listener, {
+          listener_filters: [
+            {
+              name: 'x',
+              config_discovery: {
+                config_source: xds,
+                type_urls: ['type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector'],
+              },
+            },
+          ],
+        }),
+    ],
+    'an admin socket for everybody': [
+      'not judged',
+      p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock', mode: 511 } } }),
+    ],
+    'route headers changed by an MCP filter': ['not judged', p => before(p, 'mcp.v3.Mcp', { clear_route_cache: true })],
   },
 };

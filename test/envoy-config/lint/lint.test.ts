@@ -117,7 +117,7 @@ describe('lint of arbitrary input', () => {
 });
 
 describe('knownMessages', () => {
-  const fieldsOf = (text: string) => text.split(/\s+/).map(word => /^[\w.]+/.exec(word)?.[0] ?? '');
+  const fieldsOf = (text: string) => text.split(/\s+/).flatMap(word => /^[\w.]+/.exec(word)?.[0] ?? []);
 
   it('has no message and no field that Envoy does not have', () => {
     const ofEnvoy: Readonly<Record<string, string>> = messages;
