@@ -5,7 +5,7 @@ import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from '
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
+import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 // Filters that refuse, delay, count or forward, or change only the body or the response, besides the headers that they are told to add.
 // Any other may change the path, the route, the headers or the metadata of the decision: ratelimit.v3.RateLimit too, by the
@@ -60,21 +60,21 @@ export const everyRouteRules = {
     why: 'the service gets a path other than the checked one, in which another segment may be the account',
     fix: 'serve the path unchanged, or rewrite it before the check, in an Envoy in front',
     find: ({ action }) =>
-      ['prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy'].flatMap(name =>
-        ifPresent(action.field(name), 'rewrites the checked path'),
-      ),
+      action
+        .present('prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy')
+        .map(at => ({ at, says: 'rewrites the checked path' })),
   },
   'host-rewrite': {
     what: 'A protected or public route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`), or, with `account.hosts`, changes it in any way',
     why: 'the service sees a host other than the checked one, which may name another account',
     fix: 'remove it; without `account.hosts`, `host_rewrite_literal` and `auto_host_rewrite` are harmless',
     find: ({ action, scopes, names }) => [
-      ...['host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite'].flatMap(name =>
-        ifPresent(action.field(name), 'takes the host from the request'),
-      ),
+      ...action
+        .present('host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite')
+        .map(at => ({ at, says: 'takes the host from the request' })),
       ...[action, ...scopes.slice(3)]
-        .flatMap(each => ['host_rewrite_literal', 'auto_host_rewrite'].map(name => each.field(name)))
-        .flatMap(at => when(names.hasHosts && at.isPresent && at.flag() !== false, at, 'changes the checked host')),
+        .flatMap(each => each.present('host_rewrite_literal', 'auto_host_rewrite'))
+        .flatMap(at => when(names.hasHosts && at.flag() !== false, at, 'changes the checked host')),
     ],
   },
   'upstream-by-request': {
@@ -83,9 +83,9 @@ export const everyRouteRules = {
     fix: 'write `cluster`, and endpoints in the cluster',
     find: ({ action, scopes, upstream }) => [
       // The narrowest scope may be a cluster of `weighted_clusters`.
-      ...[action, ...scopes.slice(-1)].flatMap(each =>
-        ifPresent(each.field('cluster_header'), 'takes the cluster from the request'),
-      ),
+      ...[action, ...scopes.slice(-1)]
+        .flatMap(each => each.present('cluster_header'))
+        .map(at => ({ at, says: 'takes the cluster from the request' })),
       ...when(upstream?.isChosenByRequest === true, upstream?.value, 'takes the host from the request'),
     ],
   },
@@ -93,11 +93,11 @@ export const everyRouteRules = {
     what: 'Envoy itself follows redirects of the service on a protected or public route (`internal_redirect_policy`)',
     why: 'Envoy sends a second request to a path that the client did not request, with the identity headers of the first one, even on an unchecked route',
     fix: 'remove it: the client follows the redirect, and Envoy checks the new request',
-    find: ({ action }) => {
-      const old = action.field('internal_redirect_action');
-      const follows = old.choice({ HANDLE_INTERNAL_REDIRECT: 1 }) === 1;
-      return [...ifPresent(action.field('internal_redirect_policy')), ...when(follows, old, 'follows redirects')];
-    },
+    find: ({ action }) =>
+      action
+        .present('internal_redirect_policy', 'internal_redirect_action')
+        .filter(each => each.isMapping || each.choice({ HANDLE_INTERNAL_REDIRECT: 1 }) === 1)
+        .map(at => ({ at, says: 'follows redirects' })),
   },
   'cluster-filter': {
     what: 'The cluster behind a protected route has `http_filters` that can change the request, or sends it in a way of its own (`upstream_config`)',
@@ -121,7 +121,7 @@ export const routeRules = {
     fix: 'remove the header from the list',
     find: ({ scopes, action, names }) => [
       ...scopes
-        .flatMap(scope => ['add', 'remove'].map(change => scope.field(`request_headers_to_${change}`)))
+        .flatMap(scope => scope.present('request_headers_to_add', 'request_headers_to_remove'))
         .flatMap(list => ownedChanges(list, names)),
       ...action.items('request_mirror_policies').flatMap(policy => ownedChangesInside(policy, names)),
     ],

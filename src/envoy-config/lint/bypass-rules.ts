@@ -98,6 +98,8 @@ function dynamicSettings({ resources, listeners, managers }: LintModel): readonl
   return [...resources.discovery, ...inside].filter(({ isPresent }) => isPresent);
 }
 
+const remaining = ['/', '/left-over/by-all-others'];
+
 function uncheckedManagers(model: LintModel): readonly Finding[] {
   return model.managers.flatMap(manager => {
     const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
@@ -105,7 +107,7 @@ function uncheckedManagers(model: LintModel): readonly Finding[] {
     // An outbound listener that takes any path to another service is no way in.
     const leadsIn = (cluster: string | undefined) => model.guarded.length > 0 && isProtectedCluster(model, cluster);
     const open = manager.protectedTargets.find(
-      ({ isCatchAll, cluster }) => manager.isPublic || !isCatchAll || leadsIn(cluster),
+      ({ match, cluster }) => manager.isPublic || !remaining.every(path => match.takes(path)) || leadsIn(cluster),
     );
     const says = open === undefined ? '' : `have no check, and ${wayOf(open, open.protectedPath)}`;
     return when(open !== undefined, manager.value.field('http_filters'), says);

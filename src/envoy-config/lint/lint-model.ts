@@ -42,10 +42,7 @@ export interface GuardedManager {
 }
 
 /** A target that gets a protected path. */
-export interface ProtectedTarget extends RouteTarget {
-  readonly names: OwnedNames;
-  readonly upstream: Cluster | undefined;
-}
+export type ProtectedTarget = RouteTarget;
 
 /** An ext_authz filter that asks account-authz. */
 export interface AuthzFilter {
@@ -74,15 +71,14 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const names = createOwnedNames(policy);
   const checksOf = (manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters);
   const listeners = resources.listeners
-    .map(listener => readListener(listener, { protectedRoutes, resources }))
+    .map(listener => readListener(listener, { protectedRoutes, resources, clusters, names }))
     .map(listener => atOwnPorts(listener, clusters, manager => checksOf(manager).length > 0));
   const managers = listeners.flatMap(listener => listener.managers);
   const allChecks = ownChecks(managers.flatMap(checksOf));
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
-    const targets = manager.protectedTargets.map(at => ({ ...at, names, upstream: clusters.get(at.cluster ?? '') }));
-    return [{ manager, names, checks, targets }];
+    return [{ manager, names, checks, targets: manager.protectedTargets }];
   });
   const protectedClusters = guarded.flatMap(({ targets, checks, manager }) => {
     const isChecked = (scopes: readonly ProtoValue[]) => checks.some(({ filter }) => stateOf(filter, scopes).runs);

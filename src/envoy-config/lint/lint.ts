@@ -84,7 +84,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   };
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
     for (const [id, rule] of Object.entries(rules)) {
-      for (const { at, says } of subjects.flatMap(rule.find)) report(id, at, says, rule);
+      for (const subject of subjects) for (const { at, says } of rule.find(subject)) report(id, at, says, rule);
     }
   };
   const isReported = (path: ValuePath): boolean => places.has(JSON.stringify(path));
@@ -99,10 +99,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     judge(managerRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
-    const open = model.guarded.flatMap(({ manager, names }) =>
-      openTargetsOf(model, manager).map(at => ({ ...at, names, upstream: model.clusters.get(at.cluster ?? '') })),
-    );
-    judge(everyRouteRules, open);
+    for (const { manager } of model.guarded) judge(everyRouteRules, openTargetsOf(model, manager));
     // After the rules about single places, which say more.
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
@@ -134,7 +131,10 @@ function unknownParts(resources: Resources): readonly NotJudged[] {
 /** Clusters on a way whose addresses are not in the file, and hosts beside account-authz. */
 function unknownAddresses(model: LintModel): readonly NotJudged[] {
   const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
-  const clusters = new Set([...waysOf(model).flatMap(({ cluster }) => cluster ?? []), ...checks]);
+  const clusters = new Set([
+    ...waysOf(model).flatMap(({ at }) => model.clusters.get(at.text() ?? '') ?? []),
+    ...checks,
+  ]);
   const keepsDestinations = model.resources.listeners.some(each => each.field('use_original_dst').flag() === true);
   const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.config.listen) === true;
   const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>

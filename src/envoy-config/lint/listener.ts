@@ -1,10 +1,11 @@
 // Reads the listeners of the bootstrap and their HTTP connection managers: filter chains, and where the routes lead.
-import { isLocal, readAddress } from './cluster.ts';
+import { type Cluster, isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
+import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from './route-match.ts';
-import { createEarlierMatches, createLeads, findRouted, type Leads, type ProtectedRoutes } from './routed-path.ts';
+import { findRouted, indexMatches, type ProtectedRoutes, type RouteOrder } from './routed-path.ts';
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
@@ -41,7 +42,7 @@ export interface ConnectionManager extends ForPorts {
   /** The different `filterScopes` of these. */
   readonly protectedScopes: readonly (readonly ProtoValue[])[];
   /** Whether one of its virtual hosts leads all paths of a template to a cluster or a redirect. */
-  readonly leadsOn: Leads;
+  readonly leadsOn: RouteOrder['leadsOn'];
   readonly dynamic: readonly ProtoValue[];
 }
 
@@ -50,12 +51,15 @@ interface VirtualHost {
   readonly value: ProtoValue;
   /** In their order, those for CONNECT left out. */
   readonly routes: readonly HostRoute[];
+  readonly order: RouteOrder;
 }
 
 export interface HostRoute {
   /** envoy.config.route.v3.Route. */
   readonly value: ProtoValue;
   readonly match: EnvoyRouteMatch;
+  /** Whether Envoy answers its requests itself. */
+  readonly isAnswered: boolean;
   /** What may contain its settings, from the widest to the narrowest, weighted clusters left out. */
   readonly scopes: readonly ProtoValue[];
   /** Those of them that have settings of filters. */
@@ -66,26 +70,30 @@ export interface HostRoute {
 export interface RouteTarget extends Omit<HostRoute, 'value'> {
   /** envoy.config.route.v3.RouteAction. */
   readonly action: ProtoValue;
-  /** Undefined if the request chooses. */
+  /** The name of the cluster; undefined if the request chooses. */
   readonly cluster: string | undefined;
+  /** Its place. */
+  readonly at: ProtoValue;
+  /** Undefined if it is not in the file. */
+  readonly upstream: Cluster | undefined;
+  readonly names: OwnedNames;
   /** A protected path that it gets; undefined if it gets none. */
   readonly protectedPath: string | undefined;
   /** The same for another spelling of a protected path. */
   readonly lookAlikePath: string | undefined;
-  /** Whether it takes every remaining path. */
-  readonly isCatchAll: boolean;
 }
 
 const network = 'envoy.extensions.filters.network';
 const managerType = `${network}.http_connection_manager.v3.HttpConnectionManager`;
 const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttpConnectionManager`;
 const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
-const remainingPaths = ['/', '/left-over/by-all-others'];
 
 /** What a manager is judged with. */
 interface ManagerContext {
   readonly protectedRoutes: ProtectedRoutes;
   readonly resources: Resources;
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly names: OwnedNames;
 }
 
 export function readListener(value: ProtoValue, context: ManagerContext): Listener {
@@ -131,8 +139,9 @@ function isReachable(listener: ProtoValue): boolean {
 
 function readManager(
   value: ProtoValue,
-  { protectedRoutes, resources }: ManagerContext,
+  context: ManagerContext,
 ): Omit<ConnectionManager, 'isPublic' | 'isOutbound' | keyof ForPorts> {
+  const { resources } = context;
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
     readFilterChain(value.field('http_filters'), undefined, resources.filters),
@@ -151,10 +160,9 @@ function readManager(
     ...hosts.map(host => host.value.field('matcher')),
     ...chains.flatMap(chain => chain.filters.flatMap(({ discovery }) => discovery ?? [])),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(host, protectedRoutes));
+  const targets = hosts.flatMap(host => readTargets(host, context));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
-  const leads = hosts.map(readLeads);
-  const leadsOn: Leads = template => leads.some(each => each(template));
+  const leadsOn: RouteOrder['leadsOn'] = template => hosts.some(({ order }) => order.leadsOn(template));
   const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
   return { value, routes, hosts, chains, targets, protectedTargets, protectedScopes, leadsOn, dynamic };
 }
@@ -166,52 +174,45 @@ function withFilters(scopes: readonly ProtoValue[], inner: ProtoValue): readonly
 
 function readHost(routes: ProtoValue, value: ProtoValue, outer: readonly ProtoValue[]): VirtualHost {
   const own = withFilters(outer, value);
-  return {
-    value,
-    routes: value.items('routes').flatMap(route => {
-      const match = readRouteMatch(route.field('match'));
-      return match === undefined
-        ? []
-        : [{ value: route, match, scopes: [routes, value, route], filterScopes: withFilters(own, route) }];
-    }),
-  };
+  const all = value.items('routes').flatMap((route): readonly HostRoute[] => {
+    const match = readRouteMatch(route.field('match'));
+    if (match === undefined) return [];
+    const isAnswered = route.present('route', 'redirect').length === 0;
+    return [{ value: route, match, isAnswered, scopes: [routes, value, route], filterScopes: withFilters(own, route) }];
+  });
+  return { value, routes: all, order: indexMatches(all) };
 }
 
-function readLeads(host: VirtualHost): Leads {
-  return createLeads(
-    host.routes.map(({ value, match }) => ({
-      match,
-      isAnswered: !['route', 'redirect'].some(action => value.field(action).isPresent),
-    })),
-  );
-}
-
-function readTargets(host: VirtualHost, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {
-  const earlier = createEarlierMatches();
-  return host.routes.flatMap(({ value, match, scopes, filterScopes }) => {
+function readTargets({ routes, order }: VirtualHost, context: ManagerContext): readonly RouteTarget[] {
+  const { protectedRoutes, clusters, names } = context;
+  return routes.flatMap(({ value, match, isAnswered, scopes, filterScopes }, place) => {
     const action = value.field('route');
-    const paths = action.isPresent
-      ? {
-          protectedPath: findRouted(protectedRoutes, 'exact', match, earlier),
-          lookAlikePath: findRouted(protectedRoutes, 'other case', match, earlier),
-        }
-      : undefined;
-    earlier.add(match);
-    if (paths === undefined) return [];
-    const isCatchAll = remainingPaths.every(path => match.takes(path));
-    const reach = { match, action, ...paths, isCatchAll, filterScopes };
+    if (!action.isPresent) return [];
+    const target = (at: ProtoValue, weight?: ProtoValue, isCopy = false): RouteTarget => {
+      const cluster = at.text();
+      return {
+        match,
+        isAnswered,
+        action,
+        // A copy of a checked request has been checked.
+        protectedPath: isCopy ? undefined : protectedPath,
+        lookAlikePath: isCopy ? undefined : lookAlikePath,
+        scopes: weight === undefined ? scopes : [...scopes, weight],
+        filterScopes: weight === undefined ? filterScopes : withFilters(filterScopes, weight),
+        at,
+        cluster,
+        upstream: clusters.get(cluster ?? ''),
+        names,
+      };
+    };
+    const protectedPath = findRouted(protectedRoutes, 'exact', match, order, place);
+    const lookAlikePath = findRouted(protectedRoutes, 'other case', match, order, place);
     const weighted = action.items('weighted_clusters', 'clusters');
-    const mirrors = action.items('request_mirror_policies').map(each => each.field('cluster').text());
-    return [
-      ...(weighted.length === 0 ? [{ ...reach, scopes, cluster: action.field('cluster').text() }] : []),
-      ...weighted.map(each => ({
-        ...reach,
-        scopes: [...scopes, each],
-        filterScopes: withFilters(filterScopes, each),
-        cluster: each.field('name').text(),
-      })),
-      // A copy of a checked request has been checked.
-      ...mirrors.map(cluster => ({ ...reach, scopes, cluster, protectedPath: undefined, lookAlikePath: undefined })),
-    ];
+    const mirrors = action.items('request_mirror_policies').map(each => target(each.field('cluster'), undefined, true));
+    const targets =
+      weighted.length === 0
+        ? [target(action.field('cluster'))]
+        : weighted.map(each => target(each.field('name'), each));
+    return mirrors.length === 0 ? targets : [...targets, ...mirrors];
   });
 }

@@ -14,27 +14,25 @@ const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off',
 // A class, since a bootstrap has thousands of values: a closure for each method of each would take most of the time of the lint.
 export class ProtoValue {
   readonly #value: unknown;
-  readonly #onUnreadable: OnUnreadable;
-  readonly #parent: ProtoValue | undefined;
+  readonly #above: ProtoValue | OnUnreadable;
   readonly #key: string | number;
 
-  constructor(value: unknown, onUnreadable: OnUnreadable, parent?: ProtoValue, key: string | number = '') {
+  constructor(value: unknown, above: ProtoValue | OnUnreadable, key: string | number = '') {
     this.#value = value;
-    this.#onUnreadable = onUnreadable;
-    this.#parent = parent;
+    this.#above = above;
     this.#key = key;
   }
 
   /** Its place in the file, also if absent. */
   get path(): ValuePath {
     const path: (string | number)[] = [];
-    for (let at: ProtoValue = this; at.#parent !== undefined; at = at.#parent) path.push(at.#key);
+    for (let at: ProtoValue = this; at.#above instanceof ProtoValue; at = at.#above) path.push(at.#key);
     return path.reverse();
   }
 
   /** The message that it is in; of the whole file, itself. */
   get parent(): ProtoValue {
-    return this.#parent ?? this;
+    return this.#above instanceof ProtoValue ? this.#above : this;
   }
 
   get isPresent(): boolean {
@@ -48,12 +46,19 @@ export class ProtoValue {
   /** A field of a message, or of nested messages, by names of the .proto files. */
   field(name: string, ...inner: readonly string[]): ProtoValue {
     const value = this.#value;
-    const camelCase = toCamelCase(name);
-    const hasOther = camelCase !== name && isGiven(memberOf(value, camelCase));
-    if (this.isPresent && !isJsonObject(value)) this.cannotBeJudged('is not a mapping');
-    if (hasOther && isGiven(memberOf(value, name))) this.cannotBeJudged(`has ${name} in two spellings`);
-    const found = this.entry(hasOther && !isGiven(memberOf(value, name)) ? camelCase : name);
-    return inner.reduce((at, each) => at.field(each), found);
+    const camelCase = name.includes('_') ? toCamelCase(name) : name;
+    if (isGiven(value) && !isJsonObject(value)) this.cannotBeJudged('is not a mapping');
+    const plain = memberOf(value, name);
+    const other = camelCase === name ? undefined : memberOf(value, camelCase);
+    if (isGiven(other) && isGiven(plain)) this.cannotBeJudged(`has ${name} in two spellings`);
+    const found = isGiven(other) && !isGiven(plain) ? this.#child(other, camelCase) : this.#child(plain, name);
+    return inner.length === 0 ? found : inner.reduce((at, each) => at.field(each), found);
+  }
+
+  /** Those of these fields that are present. */
+  present(...names: readonly string[]): readonly ProtoValue[] {
+    const keys = this.#keys().filter(key => names.includes(toSnakeCase(key)));
+    return keys.length === 0 ? [] : keys.map(key => this.entry(key));
   }
 
   entry(key: string): ProtoValue {
@@ -156,7 +161,9 @@ export class ProtoValue {
 
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void {
-    this.#onUnreadable(this, message);
+    let above = this.#above;
+    while (above instanceof ProtoValue) above = above.#above;
+    above(this, message);
   }
 
   /** A wrapper such as google.protobuf.BoolValue may be written as a message. */
@@ -171,7 +178,7 @@ export class ProtoValue {
   }
 
   #child(value: unknown, segment: string | number): ProtoValue {
-    return new ProtoValue(value, this.#onUnreadable, this, segment);
+    return new ProtoValue(value, this, segment);
   }
 }
 

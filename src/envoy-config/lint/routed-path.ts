@@ -11,13 +11,14 @@ export interface ProtectedRoutes {
   beginningWith(head: string): Iterable<RouteTemplate>;
 }
 
-/** The matches of a virtual host that come before a route. */
-export interface EarlierMatches {
-  add(match: EnvoyRouteMatch): void;
-  /** Whether one of them gets the path whatever else is in the request. */
-  take(path: string): boolean;
-  /** Whether a segment of one of them starts with the letter. */
-  useLetter(letter: string): boolean;
+/** The matches of a virtual host, in their order. */
+export interface RouteOrder {
+  /** A segment that none of them contains, as an example of any other. */
+  readonly fresh: string;
+  /** Whether one before this place gets the path whatever else is in the request. */
+  isTaken(path: string, before: number): boolean;
+  /** Whether every path of a template is led on, if perhaps for some requests only. */
+  readonly leadsOn: (template: RouteTemplate) => boolean;
 }
 
 export function indexProtectedRoutes(templates: readonly RouteTemplate[]): ProtectedRoutes {
@@ -32,69 +33,57 @@ export function indexProtectedRoutes(templates: readonly RouteTemplate[]): Prote
   };
 }
 
-export function createEarlierMatches(): EarlierMatches {
-  const sure = createHeadIndex<EnvoyRouteMatch>();
-  const letters = new Set<string>();
-  return {
-    add(match) {
-      if (match.isSure) sure.add(match.head, match);
-      for (const segment of match.start) letters.add(segment?.charAt(0) ?? '');
-    },
-    take(path) {
-      for (const match of sure.headsOf(path.toLowerCase())) if (match.takes(path)) return true;
-      return false;
-    },
-    useLetter: letter => letters.has(letter),
-  };
-}
-
-/** An example of a protected path that this match gets; undefined if it gets none. */
-export function findRouted(
-  routes: ProtectedRoutes,
-  spelling: Spelling,
-  match: EnvoyRouteMatch,
-  earlier: EarlierMatches,
-): string | undefined {
-  const isUsed = (letter: string) => earlier.useLetter(letter) || match.start.some(each => each?.startsWith(letter));
-  const fresh = freshSegment(isUsed);
-  for (const route of routes.beginningWith(match.head)) {
-    const found = examplesOf(route, spelling, match, fresh).find(path => match.takes(path) && !earlier.take(path));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 interface RoutedMatch {
   readonly match: EnvoyRouteMatch;
   /** Whether Envoy answers its requests itself. */
   readonly isAnswered: boolean;
 }
 
-/** Whether every path of a template is led on, if perhaps for some requests only. */
-export type Leads = (template: RouteTemplate) => boolean;
-
-/** `matches` in their order. */
-export function createLeads(matches: readonly RoutedMatch[]): Leads {
-  const byHead = createHeadIndex<RoutedMatch & { readonly order: number }>();
-  for (const [order, each] of matches.entries()) byHead.add(each.match.head, { ...each, order });
-  const fresh = freshSegment(letter => matches.some(({ match }) => match.start.some(each => each?.startsWith(letter))));
+export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
+  const [sure, others] = [createHeadIndex<number>(), createHeadIndex<number>()];
+  const letters = new Set<string>();
+  for (const [order, { match }] of matches.entries()) {
+    (match.isSure ? sure : others).add(match.head, order);
+    for (const segment of match.start) letters.add(segment?.charAt(0) ?? '');
+  }
+  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
   const leads = (path: string): boolean => {
-    const taking = [...byHead.headsOf(path.toLowerCase())].filter(({ match }) => match.takes(path));
-    const deciding = taking
-      .toSorted((one, other) => one.order - other.order)
-      .find(({ match, isAnswered }) => !isAnswered || match.isSure);
+    const deciding = [sure, others]
+      .flatMap(each => [...each.headsOf(path.toLowerCase())])
+      .filter(order => matches[order]?.match.takes(path))
+      .sort((one, other) => one - other)
+      .map(order => matches[order])
+      .find(each => each?.isAnswered === false || each?.match.isSure);
     return deciding?.isAnswered === false;
   };
-  return ({ segments, subtree }) => {
-    const base = segments.map(segment => (segment.kind === 'literal' ? segment.value : fresh));
-    const paths = subtree ? [base, [...base, fresh], [...base, fresh, fresh]] : [base];
-    return paths.every(each => leads(`/${each.join('/')}`));
+  return {
+    fresh,
+    isTaken(path, before) {
+      for (const order of sure.headsOf(path.toLowerCase()))
+        if (order < before && matches[order]?.match.takes(path)) return true;
+      return false;
+    },
+    leadsOn({ segments, subtree }) {
+      const base = segments.map(segment => (segment.kind === 'literal' ? segment.value : fresh));
+      const paths = subtree ? [base, [...base, fresh], [...base, fresh, fresh]] : [base];
+      return paths.every(each => leads(`/${each.join('/')}`));
+    },
   };
 }
 
-/** A segment that no match contains, as an example of any other. */
-function freshSegment(isUsed: (letter: string) => boolean): string {
-  return `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !isUsed(letter)) ?? 'x'}1`;
+/** An example of a protected path that the match at this place gets; undefined if it gets none. */
+export function findRouted(
+  routes: ProtectedRoutes,
+  spelling: Spelling,
+  match: EnvoyRouteMatch,
+  { fresh, isTaken }: Pick<RouteOrder, 'fresh' | 'isTaken'>,
+  place: number,
+): string | undefined {
+  for (const route of routes.beginningWith(match.head)) {
+    const found = examplesOf(route, spelling, match, fresh).find(path => match.takes(path) && !isTaken(path, place));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Paths under the route that begin like the match as far as the route permits. */

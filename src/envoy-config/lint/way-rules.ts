@@ -1,6 +1,6 @@
 // Rules for ways that lead where no client may go, for headers that only the check may set, and for texts that show the token.
 import { toListenAddress } from '../../text/listen-address.ts';
-import { addressKey, type Cluster, readAddress } from './cluster.ts';
+import { addressKey, readAddress } from './cluster.ts';
 import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -104,9 +104,10 @@ export const wayRules = {
 const tap = /^type\.googleapis\.com\/envoy\.extensions\.(?:filters\.http|transport_sockets)\.tap\.v3\.Tap$/;
 
 interface Way {
+  /** The name of the cluster. */
   readonly at: ProtoValue;
-  readonly cluster: Cluster | undefined;
-  readonly isForMetrics: boolean;
+  /** envoy.config.route.v3.Route, where nothing is checked. */
+  readonly openRoute?: ProtoValue | undefined;
 }
 
 function keysOf(addresses: readonly ProtoValue[]): readonly string[] {
@@ -115,56 +116,34 @@ function keysOf(addresses: readonly ProtoValue[]): readonly string[] {
 
 function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {
   const keys = new Set(to.filter(key => !key.endsWith(':0')));
-  const all = waysOf(model);
-  const reached = new Set(all.map(({ cluster }) => cluster));
-  const leading = new Set([...reached].filter(cluster => leadsTo(cluster, keys)));
-  return all
-    .filter(({ cluster, isForMetrics }) => !(exceptMetrics && isForMetrics) && leading.has(cluster))
+  const leads = [...model.clusters.values()].filter(each => [...each.keys].some(key => keys.has(key)));
+  if (leads.length === 0) return [];
+  const names = new Set(leads.map(({ name }) => name));
+  return waysOf(model)
+    .filter(({ at, openRoute }) => names.has(at.text() ?? '') && !(exceptMetrics && isForMetrics(openRoute)))
     .map(({ at }) => ({ at, says }));
 }
 
-function leadsTo(cluster: Cluster | undefined, keys: ReadonlySet<string>): boolean {
-  return [...(cluster?.keys ?? [])].some(key => keys.has(key));
-}
-
-const waysByModel = new WeakMap<LintModel, readonly Way[]>();
-
 /** From each listener that is not for outbound traffic. */
-export function waysOf(model: LintModel): readonly Way[] {
-  const known = waysByModel.get(model) ?? findWays(model);
-  waysByModel.set(model, known);
-  return known;
-}
-
-function findWays({ managers, listeners, clusters }: LintModel): readonly Way[] {
-  const named = (at: ProtoValue, isForMetrics: boolean): Way => ({
-    at,
-    cluster: clusters.get(at.text() ?? ''),
-    isForMetrics,
-  });
-  const routes = managers
-    .filter(({ isOutbound }) => !isOutbound)
-    .flatMap(({ routes: table, chains }) => {
-      const isChecked = chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
-      return [table, ...table.items('virtual_hosts')].flatMap(scope => [
-        ...scope.items('request_mirror_policies').map(each => named(each.field('cluster'), false)),
-        ...scope.items('routes').flatMap(route => waysOfRoute(route, isChecked, named)),
-      ]);
-    });
-  const tcp = listeners.flatMap(({ tcpTargets }) => tcpTargets.map(({ cluster }) => named(cluster, false)));
-  return [...routes, ...tcp].filter(({ at }) => at.isPresent);
-}
-
-function waysOfRoute(route: ProtoValue, isChecked: boolean, named: (at: ProtoValue, isForMetrics: boolean) => Way) {
-  const action = route.field('route');
-  const path = route.field('match', 'path').text() ?? route.field('match', 'prefix').text() ?? '';
-  // istiod and Envoy Gateway have them on listeners of their own.
-  const isForMetrics = !isChecked && (path === '/stats/prometheus' || path === '/ready');
+export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
+  const inbound = managers.filter(({ isOutbound }) => !isOutbound);
   return [
-    action.field('cluster'),
-    ...action.items('weighted_clusters', 'clusters').map(each => each.field('name')),
-    ...action.items('request_mirror_policies').map(each => each.field('cluster')),
-  ].map(at => named(at, isForMetrics));
+    ...inbound.flatMap(({ targets, chains }) => {
+      const isChecked = chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
+      return targets.map(({ at, scopes }) => ({ at, openRoute: isChecked ? undefined : scopes[2] }));
+    }),
+    ...inbound
+      .flatMap(({ routes }) => [routes, ...routes.items('virtual_hosts')])
+      .flatMap(scope => scope.items('request_mirror_policies'))
+      .map(each => ({ at: each.field('cluster') })),
+    ...listeners.flatMap(({ tcpTargets }) => tcpTargets).map(({ cluster: at }) => ({ at })),
+  ];
+}
+
+/** istiod and Envoy Gateway have them on listeners of their own. */
+function isForMetrics(route: ProtoValue | undefined): boolean {
+  const [path] = route?.field('match').present('path', 'prefix') ?? [];
+  return ['/stats/prometheus', '/ready'].includes(path?.text() ?? '');
 }
 
 const knownCommands: ReadonlySet<string> = new Set(

@@ -4,12 +4,7 @@ import fc from 'fast-check';
 import { parseRouteTemplate, type RouteTemplate } from '../../../src/authz/route-template.ts';
 import { ProtoValue } from '../../../src/envoy-config/lint/proto-value.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from '../../../src/envoy-config/lint/route-match.ts';
-import {
-  createEarlierMatches,
-  type EarlierMatches,
-  findRouted,
-  indexProtectedRoutes,
-} from '../../../src/envoy-config/lint/routed-path.ts';
+import { findRouted, indexMatches, indexProtectedRoutes } from '../../../src/envoy-config/lint/routed-path.ts';
 
 const segment = fc.constantFrom('a', 'A', 'ab', 'b', 'x1');
 const pathOf = (parts: readonly string[]): string => `/${parts.join('/')}`;
@@ -56,10 +51,11 @@ describe('findRouted', () => {
           const matches = values.map(toMatch);
           const routed = matches.at(-1) ?? toMatch({ prefix: '/' });
           const before = matches.slice(0, -1);
-          const earlier = createEarlierMatches();
-          for (const each of before) earlier.add(each);
-          const found = findRouted(indexProtectedRoutes(templates), spelling, routed, earlier);
-          const tried = findRouted({ beginningWith: () => templates }, spelling, routed, tryAll(before));
+          const index = indexMatches(matches.map(each => ({ match: each, isAnswered: false })));
+          const isTaken = (path: string) => before.some(each => each.isSure && each.takes(path));
+          const all = { beginningWith: () => templates };
+          const found = findRouted(indexProtectedRoutes(templates), spelling, routed, index, before.length);
+          const tried = findRouted(all, spelling, routed, { ...index, isTaken }, before.length);
           expect(found === undefined).to.equal(tried === undefined);
           counts[found === undefined ? 'none' : 'found'] += 1;
           if (found === undefined) return;
@@ -72,14 +68,6 @@ describe('findRouted', () => {
     expect(Math.min(counts.found, counts.none)).to.be.above(250);
   });
 });
-
-function tryAll(matches: readonly EnvoyRouteMatch[]): EarlierMatches {
-  return {
-    add: () => undefined,
-    take: path => matches.some(each => each.isSure && each.takes(path)),
-    useLetter: letter => matches.some(({ start }) => start.some(each => each?.startsWith(letter))),
-  };
-}
 
 function toTemplate(text: string): RouteTemplate {
   const parsed = parseRouteTemplate(text);
