@@ -88,7 +88,10 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const elsewhere = [...resources.discovery, ...listeners.flatMap(({ dynamic }) => dynamic)];
   const isComplete =
     !elsewhere.some(({ isPresent }) => isPresent) && guarded.every(({ manager }) => manager.dynamic.length === 0);
-  const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
+  const unreachable = guarded.reduce<readonly RouteTemplate[]>(
+    (left, { manager }) => manager.withoutWay(left),
+    isComplete ? templates : [],
+  );
   return {
     resources,
     policy,

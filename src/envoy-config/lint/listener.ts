@@ -1,11 +1,12 @@
 // Reads the listeners of the bootstrap and their HTTP connection managers: filter chains, and where the routes lead.
+import type { RouteTemplate } from '../../authz/route-template.ts';
 import { type Cluster, isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from './route-match.ts';
-import { findRouted, indexMatches, type ProtectedRoutes, type RouteOrder } from './routed-path.ts';
+import { findRouted, indexMatches, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
@@ -41,8 +42,8 @@ export interface ConnectionManager extends ForPorts {
   readonly protectedTargets: readonly RouteTarget[];
   /** The different `filterScopes` of these. */
   readonly protectedScopes: readonly (readonly ProtoValue[])[];
-  /** Whether one of its virtual hosts leads all paths of a template to a cluster or a redirect. */
-  readonly leadsOn: RouteOrder['leadsOn'];
+  /** Those of which no virtual host leads all paths to a cluster or a redirect. */
+  readonly withoutWay: (templates: readonly RouteTemplate[]) => readonly RouteTemplate[];
   readonly dynamic: readonly ProtoValue[];
 }
 
@@ -51,7 +52,6 @@ interface VirtualHost {
   readonly value: ProtoValue;
   /** In their order, those for CONNECT left out. */
   readonly routes: readonly HostRoute[];
-  readonly order: RouteOrder;
 }
 
 export interface HostRoute {
@@ -162,9 +162,14 @@ function readManager(
   ].filter(({ isPresent }) => isPresent);
   const targets = hosts.flatMap(host => readTargets(host, context));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
-  const leadsOn: RouteOrder['leadsOn'] = template => hosts.some(({ order }) => order.leadsOn(template));
+  // Made again for each: a file may have 150,000 virtual hosts.
+  const withoutWay = (templates: readonly RouteTemplate[]) =>
+    hosts.reduce<readonly RouteTemplate[]>((left, { routes: all }) => {
+      const { leadsOn } = indexMatches(left.length === 0 ? [] : all);
+      return left.filter(each => !leadsOn(each));
+    }, templates);
   const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
-  return { value, routes, hosts, chains, targets, protectedTargets, protectedScopes, leadsOn, dynamic };
+  return { value, routes, hosts, chains, targets, protectedTargets, protectedScopes, withoutWay, dynamic };
 }
 
 /** The same list where nothing is added, so that equal lists are found at once. */
@@ -180,11 +185,12 @@ function readHost(routes: ProtoValue, value: ProtoValue, outer: readonly ProtoVa
     const isAnswered = route.present('route', 'redirect').length === 0;
     return [{ value: route, match, isAnswered, scopes: [routes, value, route], filterScopes: withFilters(own, route) }];
   });
-  return { value, routes: all, order: indexMatches(all) };
+  return { value, routes: all };
 }
 
-function readTargets({ routes, order }: VirtualHost, context: ManagerContext): readonly RouteTarget[] {
+function readTargets({ routes }: VirtualHost, context: ManagerContext): readonly RouteTarget[] {
   const { protectedRoutes, clusters, names } = context;
+  const order = indexMatches(routes);
   return routes.flatMap(({ value, match, isAnswered, scopes, filterScopes }, place) => {
     const action = value.field('route');
     if (!action.isPresent) return [];

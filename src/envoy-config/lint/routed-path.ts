@@ -18,7 +18,7 @@ export interface RouteOrder {
   /** Whether one before this place gets the path whatever else is in the request. */
   isTaken(path: string, before: number): boolean;
   /** Whether every path of a template is led on, if perhaps for some requests only. */
-  readonly leadsOn: (template: RouteTemplate) => boolean;
+  leadsOn(template: RouteTemplate): boolean;
 }
 
 export function indexProtectedRoutes(templates: readonly RouteTemplate[]): ProtectedRoutes {
