@@ -66,6 +66,8 @@ describe('refuseAmbiguousHeaders', () => {
     'charset=utf-8',
     ['text/plain', 'text/html'],
     ['text/plain; charset=utf-7', 'text/plain; charset=utf-7'],
+    'text/plain; charset=utf-7,text/plain; charset=utf-7',
+    'text/plain; charset=utf-8,text/plain; charset=utf-7',
   ];
   for (const value of ambiguous) {
     it(`refuses content-type: ${JSON.stringify(value)}`, () => {
@@ -86,6 +88,7 @@ describe('refuseAmbiguousHeaders', () => {
     'multipart/form-data; boundary="a, b"; charset=utf-8',
     'text/plain; charsets',
     ['text/plain; charset=utf-8', 'text/plain; charset=utf-8'],
+    'text/plain; charset=utf-8,text/plain; charset=utf-8',
   ];
   for (const value of plain) {
     it(`accepts content-type: ${JSON.stringify(value)}`, () => {
