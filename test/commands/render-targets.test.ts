@@ -176,6 +176,7 @@ describe('render istio', () => {
       expect(spec.rules[0].to[0].operation).to.not.have.property('ports');
     }
     expect(policies.at(1)?.spec.rules[0].when).to.deep.include.members([
+      { key: 'experimental.envoy.filters.http.ext_authz[decision]', values: ['allow'] },
       { key: 'request.headers[x-http-method-override]', notValues: ['*'] },
       { key: 'request.headers[x-original-url]', notValues: ['*'] },
     ]);
@@ -188,7 +189,7 @@ describe('render istio', () => {
     expect([rule.metadata.namespace, rule.spec.host]).to.deep.equal(['authz', host]);
     const { stdout } = await render('istio', '--config', config(service), ...args);
     expect(stdout.replaceAll(/\n# /g, ' ')).to.match(
-      /cannot remove a forged header before the check; refuse a request that was not checked; .*What is not for the Service, or does not pass its waypoint, is not checked/,
+      /cannot remove a forged header before the check; exempt a route from the check; .*What is not for the Service, or does not pass its waypoint, is not checked/,
     );
   });
 
@@ -290,6 +291,8 @@ describe('render istio', () => {
 });
 
 describe('render --name', () => {
+  const waypoint = ['--attach', 'waypoint', '--upstream', 'orders:80', '--namespace', 'shop'];
+
   it('limits the kubernetes patches to this Deployment', async () => {
     const files = await filesOf('kubernetes', '--config', config(twoPaths), '--name', 'orders');
     const targets = files['kustomization.yaml']?.[0].patches.map(({ target }: Part) => target);
@@ -297,11 +300,18 @@ describe('render --name', () => {
     expect(deployments.map(({ name }: Part) => name)).to.deep.equal(deployments.map(() => 'orders'));
   });
 
-  it('prefixes the names of the istio objects', async () => {
-    const files = await filesOf('istio', '--config', config(twoPaths), '--name', 'orders');
-    const names = files['authorization-policy.yaml']?.map(({ metadata }: Part) => metadata.name);
-    expect(names).to.deep.equal(['orders-account-authz', 'orders-nothing-else']);
-  });
+  for (const [where, settings, options, provider] of [
+    ['pod', twoPaths, [], 'account-authz'],
+    ['Service', { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true }, waypoint, 'orders-account-authz'],
+  ] as const)
+    it(`prefixes the names of the istio objects; account-authz in a ${where} is the provider ${provider}`, async () => {
+      const files = await filesOf('istio', '--config', config(settings), '--name', 'orders', ...options);
+      const policies = files['authorization-policy.yaml'] ?? [];
+      const names = policies.map(({ metadata }: Part) => metadata.name);
+      expect(names).to.deep.equal(['orders-account-authz', 'orders-nothing-else']);
+      const providers = [policies[0]?.spec.provider, files['mesh-config.yaml']?.[0].extensionProviders[0]];
+      expect(providers.map(({ name }) => name)).to.deep.equal([provider, provider]);
+    });
 });
 
 describe('render envoy-gateway', () => {

@@ -70,7 +70,7 @@ const trial = 'run the trial with `render envoy --shadow` beside the service';
 
 const waypoint: DataPlane = {
   title: 'istio --attach waypoint',
-  can: { ...istio.can, earlyRemoval: undefined, guard: undefined, openRoutes: undefined, cors: undefined },
+  can: { ...istio.can, earlyRemoval: undefined, openRoutes: undefined, cors: undefined },
   lost: [
     'A waypoint ignores an EnvoyFilter: it limits no change of an answer of account-authz, removes no trailers, refuses no header with an underscore and repeats no check. account-authz overwrites its identity headers and removes those with underscores; other spellings (x.auth.uid) reach the service, as do those of a header that overrides method or path, whose own name is refused (403).',
     'What is not for the Service, or does not pass its waypoint, is not checked: label the Service istio.io/use-waypoint, and istio.io/ingress-use-waypoint for calls of a gateway; leave istio.io/waypoint-for at service; refuse by an AuthorizationPolicy with the labels of the pods what does not come from the waypoint.',

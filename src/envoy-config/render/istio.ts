@@ -1,6 +1,6 @@
 // What Istio needs, so that the Envoy of a sidecar, a gateway or a waypoint asks account-authz.
 import { authzConnection } from '../authz-cluster.ts';
-import { authzCall, extAuthzSettings, seconds } from '../authz-filter.ts';
+import { authzCall, extAuthzSettings, filterNames, seconds } from '../authz-filter.ts';
 import { renamed } from '../setting.ts';
 import { isInPod, type RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
@@ -11,6 +11,9 @@ import { type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
 const ownPod = 'account-authz.internal';
+
+const waypointGuard =
+  'Refuses (403) what was not checked, and an empty answer of the check, which means allow in this protocol.';
 
 /** What an option or a key of the configuration must be for Istio: a sentence. */
 export function istioProblem(settings: RenderSettings): string | undefined {
@@ -74,6 +77,11 @@ export function istioFiles(settings: RenderSettings): RenderedFiles {
           [destinationRule(settings)],
           [
             'How the mesh reaches account-authz. Whoever answers there decides: require mutual TLS for its pods (PeerAuthentication, STRICT).',
+            ...(attach === 'waypoint'
+              ? [
+                  'Its Service needs a cluster IP: a waypoint reaches no pod of a Service with `clusterIP: None`, and answers 503.',
+                ]
+              : []),
           ],
         ),
     renderedFile(
@@ -89,16 +97,20 @@ export function istioFiles(settings: RenderSettings): RenderedFiles {
 function resource(
   apiVersion: string,
   kind: string,
-  { name: workload, namespace }: RenderSettings,
+  settings: RenderSettings,
   spec: Members,
   name = 'account-authz',
 ): Members {
-  return {
-    apiVersion,
-    kind,
-    metadata: { name: workload === undefined ? name : `${workload}-${name}`, namespace },
-    spec,
-  };
+  return { apiVersion, kind, metadata: { name: named(settings, name), namespace: settings.namespace }, spec };
+}
+
+function named({ name: prefix }: RenderSettings, name: string): string {
+  return prefix === undefined ? name : `${prefix}-${name}`;
+}
+
+/** A mesh has one provider of a name: that of each pod's own account-authz does for all pods, each Service needs its own. */
+function providerName(settings: RenderSettings): string {
+  return isInPod(settings.authz) ? 'account-authz' : named(settings, 'account-authz');
 }
 
 function authzHost(settings: RenderSettings): string {
@@ -127,17 +139,20 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   const custom = (rule: Members): Members =>
     policy({
       action: 'CUSTOM',
-      provider: inline({ name: 'account-authz' }),
+      provider: inline({ name: providerName(settings) }),
       rules: [{ to: [operation(rule)] }],
     });
   // Of the pod: of a gateway, other ports are listeners too.
   const ports = attach === 'sidecar' ? [String(upstream.port)] : undefined;
   if (isShadow) return [custom({ ports, notPaths: open.length === 0 ? undefined : open })];
-  // A waypoint removes no header, so it refuses a request that has one of these.
+  // A waypoint has no guard of an EnvoyFilter and removes no header: it refuses what was not allowed, and a request that has one of these.
   const overrides = settings.headers.filter(({ removed }) => removed === 'everywhere').flatMap(({ names }) => names);
-  const when = overrides
-    .filter(name => !name.endsWith('*'))
-    .map(name => inline({ key: `request.headers[${name}]`, notValues: ['*'] }));
+  const when = [
+    above(waypointGuard, inline({ key: `experimental.${filterNames.extAuthz}[decision]`, values: ['allow'] })),
+    ...overrides
+      .filter(name => !name.endsWith('*'))
+      .map(name => inline({ key: `request.headers[${name}]`, notValues: ['*'] })),
+  ];
   const metrics = above(
     'Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.',
     {
@@ -207,7 +222,7 @@ function meshConfig(settings: RenderSettings): Tree {
         },
     extensionProviders: [
       {
-        name: 'account-authz',
+        name: providerName(settings),
         envoyExtAuthzGrpc: {
           service: isInPod(settings.authz) ? beside(ownPod, 'the ServiceEntry: the same pod') : authzHost(settings),
           port: serviceAddress(settings).port,

@@ -140,7 +140,7 @@ export const renderOptions = {
   },
   name: {
     value: 'NAME',
-    help: 'kubernetes: only this Deployment; istio: prefix of the object names; gateways: the HTTPRoute',
+    help: 'kubernetes: only this Deployment; istio: prefix of the names; gateways: the HTTPRoute',
     parse: label(each => ({ name: each })),
   },
   gateway: {
