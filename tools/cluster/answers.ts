@@ -40,7 +40,7 @@ export async function answerSteps(run: ClusterRun, token: string): Promise<void>
       what: 'a path that no route has',
       path: '/metrics',
       headers: { authorization },
-      expected: run.deployed.name === 'istio' ? '403' : '404',
+      expected: run.deployed.name.startsWith('istio') ? '403' : '404',
     },
   ];
   for (const { what, path, headers = {}, expected } of cases) {
@@ -65,9 +65,9 @@ export async function inEachPod(
   expected: string,
   ask: (url: string) => Promise<string>,
 ): Promise<void> {
-  const { namespace, labels, port } = run.deployed;
+  const { namespace, labels, entryLabels = labels, port } = run.deployed;
   const answers = new Set<string>();
-  for (const { address } of await podsOf(namespace, labels)) answers.add(await ask(`http://${address}:${port}`));
+  for (const { address } of await podsOf(namespace, entryLabels)) answers.add(await ask(`http://${address}:${port}`));
   const measured = [...answers].join('; ');
   run.add({ what: `${what}, asked of each pod`, expected, measured, isGood: measured === expected });
 }

@@ -8,6 +8,14 @@ import { promisify } from 'node:util';
 import { parse, parseDocument, stringify } from 'yaml';
 import { allPages } from '../../lab/document.ts';
 import { type Authentication, audience } from './authentication.ts';
+import {
+  extendMesh,
+  gatewayConfig,
+  gatewayKustomization,
+  gatewayObjects,
+  gatewayOptions,
+  gatewayPods,
+} from './istio-gateway.ts';
 import { kubectl } from './kubectl.ts';
 
 const run = promisify(execFile);
@@ -20,6 +28,8 @@ export const deploymentNames = [
   'render kubernetes',
   'envoy-sidecar over a socket',
   'istio',
+  'istio gateway',
+  'istio waypoint',
 ] as const;
 export type DeploymentName = (typeof deploymentNames)[number];
 
@@ -33,13 +43,16 @@ export interface Deployed {
   /** The Deployment with account-authz. */
   readonly authz: { readonly workload: string; readonly labels: string; readonly replicas: number };
   readonly service: { readonly name: string; readonly port: number };
-  /** Where each pod of the workload takes requests. */
+  /** Where each pod of the workload takes requests, or each pod of the gateway before it: a waypoint takes mutual TLS alone. */
   readonly port: number;
+  readonly entryLabels?: string;
   /** The container of Envoy. */
   readonly envoy: string;
 }
 
 const sample = { workload: 'subscriptions', labels: 'app.kubernetes.io/name=subscriptions', replicas: 2 };
+
+const authzService = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
 
 export function describeDeployment(name: DeploymentName): Deployed {
   const service = { name: 'subscriptions', port: 80 };
@@ -50,16 +63,27 @@ export function describeDeployment(name: DeploymentName): Deployed {
       const one = { ...sample, replicas: 1 };
       return { ...inSample, namespace: 'account-authz-demo', ...one, authz: one };
     }
-    case 'service': {
-      const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
-      return { ...inSample, authz };
-    }
+    case 'service':
+      return { ...inSample, authz: authzService };
     case 'render kubernetes': {
       const orders = { workload: 'orders', labels: 'app=orders', replicas: 2 };
       return { name, namespace: 'shop', ...orders, authz: orders, service: { name: 'orders', port: 80 }, ...envoy };
     }
     case 'istio':
       return { ...inSample, port: 8000, envoy: 'istio-proxy' };
+    case 'istio gateway':
+    case 'istio waypoint': {
+      const [workload, gateway] = name === 'istio gateway' ? ['edge-istio', 'edge'] : ['waypoint', 'waypoint'];
+      const entry = { port: 80, entryLabels: gatewayPods('edge'), service: { name: 'edge-istio', port: 80 } };
+      return {
+        ...inSample,
+        workload,
+        labels: gatewayPods(gateway),
+        authz: authzService,
+        ...entry,
+        envoy: 'istio-proxy',
+      };
+    }
     default:
       return inSample;
   }
@@ -99,6 +123,16 @@ async function writeKustomization(
     return target;
   };
   switch (name) {
+    case 'istio gateway':
+    case 'istio waypoint': {
+      const target = join(overlays, 'istio-gateway');
+      const attach = name === 'istio gateway' ? 'gateway' : 'waypoint';
+      await write(target, gatewayConfig(await configOf('istio')), gatewayKustomization(attach));
+      await writeFile(join(target, 'gateway.yaml'), gatewayObjects(attach));
+      await product(['render', 'istio', '--config', 'config.yaml', ...gatewayOptions(attach), '--out', '.'], target);
+      await extendMesh(await readFile(join(target, 'mesh-config.yaml'), 'utf8'));
+      return target;
+    }
     case 'render kubernetes':
       return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
     case 'envoy-sidecar over a socket': {
@@ -132,6 +166,7 @@ async function writeKustomization(
         kustomization.addIn(['patches'], kustomization.createNode(revocationMount(name)));
         config += 'revocation: { file: /etc/account-authz-revocation/revoked.jsonl }\n';
       }
+      if (name === 'istio') await extendMesh(await readFile(join(target, 'mesh-config.yaml'), 'utf8'));
       if (name === 'istio') kustomization.addIn(['patches'], kustomization.createNode(unrestricted));
       await writeFile(join(target, 'kustomization.yaml'), kustomization.toString());
       return write(target, config);

@@ -1,8 +1,8 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, and exits with 0 only if every row is as expected.
 //   npm run cluster -- [--only NAME]… [--keep] [--istio] [--network-policies] [--namespace NAME]
-// With --istio the overlay for Istio runs too: the cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its
-// mesh configuration, and istioctl is on the path.
+// With --istio the overlay for Istio runs too, and a gateway and a waypoint with the check: the cluster has Istio with injection, ambient mode
+// and the Gateway API, its mesh configuration gets what `render istio` prints, and istioctl is on the path.
 // With --network-policies the network plugin enforces them, and envoy-sidecar and service show who reaches what.
 // Where the cluster has the metrics API, `kubectl top` and the autoscalers are tried as well.
 // Needs kubectl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
@@ -21,7 +21,7 @@ import {
   hasRevocationList,
   manifestsOf,
 } from './deployments.ts';
-import { meshSteps } from './istio.ts';
+import { gatewaySteps, meshSteps } from './istio.ts';
 import { apply, hasMetrics, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { networkPolicySteps } from './network-policies.ts';
@@ -40,7 +40,7 @@ const { values: options } = parseArgs({
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
-const all = deploymentNames.filter(name => name !== 'istio' || options.istio);
+const all = deploymentNames.filter(name => !name.startsWith('istio') || options.istio);
 const chosen = (options.only ?? all).map(name => {
   const found = deploymentNames.find(each => each === name);
   if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
@@ -104,6 +104,7 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
       if (isSidecarOrService && options['network-policies'])
         await networkPolicySteps(run, { namespace: toolNamespace, image });
       if (name === 'istio') await meshSteps(run, token);
+      if (name === 'istio gateway' || name === 'istio waypoint') await gatewaySteps(run, token);
       if (name === 'envoy-sidecar') {
         await changeSteps(run);
         await outageSteps(run);

@@ -32,7 +32,7 @@ export interface Step {
   readonly what: string;
   readonly expected: string;
   /** Which losses are as expected; default: none. */
-  readonly allows?: (window: Window) => boolean;
+  readonly allows?: ((window: Window) => boolean) | undefined;
   act(): Promise<Outcome>;
   /** What the load adds to the text. */
   measured?(window: Window): string;
