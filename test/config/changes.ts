@@ -11,3 +11,14 @@ export const tenants = (name: string) => ({ path: `/a/:${name}/*`, accountInPath
 
 const own = testCertificate();
 export const tls = { certFile: writeFixture('tls.crt', own.cert), keyFile: writeFixture('tls.key', own.key) };
+
+/** A change for each value, at the path of its place. The list of an item has that item alone. */
+export function valuesOf(
+  rows: readonly (readonly [place: string, values: readonly unknown[]])[],
+): (readonly [string, Changes])[] {
+  return rows.flatMap(([place, values]) => {
+    const isItem = place.endsWith('[0]');
+    const path = place.replace(/\[0\]$/, '').replaceAll(/\[(\d+)\]/g, '.$1');
+    return values.map(value => [place, { [path]: isItem ? [value] : value }] as const);
+  });
+}
