@@ -13,51 +13,33 @@ import {
   trace,
 } from './key-set-trace.ts';
 
-describe('failed fetch', () => {
-  /** The backoff after this many failures in a row, each with this jitter. */
-  function backoffAfter(driven: Machine, failures: number, jitter: number, startMs: number): number {
+describe('failed fetches in a row', () => {
+  /** In seconds, after each of sixty failures with this jitter. */
+  function backoffs(driven: Machine, startMs: number, jitter: number): readonly number[] {
     let now = startMs;
-    for (let failure = 1; ; failure += 1) {
+    const waits = Array.from({ length: 60 }, () => {
       driven.failed(now, jitter);
       const backoffMs = (driven.wakeAt() ?? 0) - now;
-      if (failure === failures) return backoffMs;
       now += backoffMs;
       driven.wake(now);
+      return backoffMs / 1000;
+    });
+    return [...waits.slice(0, 6), ...waits.slice(-1)];
+  }
+
+  it('back off longer and longer, to refreshSeconds or half of it, with a usable key set', () => {
+    const usable = () => trace(loaded({ maxAgeMs: 100_000_000 }), '300_000 woken → fetch');
+    expect(backoffs(usable(), 300_000, 0)).to.deep.equal([5, 10, 20, 40, 80, 150, 150]);
+    expect(backoffs(usable(), 300_000, 1)).to.deep.equal([10, 20, 40, 80, 160, 300, 300]);
+  });
+
+  it('K-002 back off at most 15 s without a usable key set', () => {
+    const stale = () => trace(loaded(), '4_000_000 woken → fetch');
+    for (const [driven, startMs] of [[started, 0] as const, [stale, 4e6] as const]) {
+      expect(backoffs(driven(), startMs, 0)).to.deep.equal([5, ...Array(6).fill(7.5)]);
+      expect(backoffs(driven(), startMs, 1)).to.deep.equal([10, ...Array(6).fill(15)]);
     }
-  }
-
-  for (const [failures, minMs, maxMs] of [
-    [1, 5_000, 10_000],
-    [2, 10_000, 20_000],
-    [3, 20_000, 40_000],
-    [6, 150_000, 300_000],
-    [60, 150_000, 300_000],
-  ] as const) {
-    it(`backs off ${minMs} to ${maxMs} ms after ${failures} in a row with a usable key set`, () => {
-      const backoffMs = (jitter: number): number => {
-        const driven = trace(loaded({ maxAgeMs: 100_000_000 }), '300_000 woken → fetch');
-        return backoffAfter(driven, failures, jitter, 300_000);
-      };
-      expect([backoffMs(0), backoffMs(1)]).to.deep.equal([minMs, maxMs]);
-    });
-  }
-
-  for (const [failures, minMs, maxMs] of [
-    [1, 5_000, 10_000],
-    [2, 7_500, 15_000],
-    [60, 7_500, 15_000],
-  ] as const) {
-    it(`K-002 backs off ${minMs} to ${maxMs} ms after ${failures} in a row without a usable key set`, () => {
-      const stale = (): Machine => trace(loaded(), '4_000_000 woken → fetch');
-      for (const [jitter, expectedMs] of [
-        [0, minMs],
-        [1, maxMs],
-      ] as const) {
-        expect(backoffAfter(started(), failures, jitter, 0), 'no set yet').to.equal(expectedMs);
-        expect(backoffAfter(stale(), failures, jitter, 4e6), 'set too old').to.equal(expectedMs);
-      }
-    });
-  }
+  });
 });
 
 describeTraces('failed fetch')`
@@ -103,57 +85,51 @@ describe('early refreshes without news', () => {
     'a failure': (driven, nowMs, jitter) => driven.failed(nowMs, jitter),
   };
 
-  /** Unknown kids trigger earlyFetchesWithoutNews early refreshes, each as soon as it is allowed. Returns the end of the last one. */
-  function flood(driven: Machine, refreshes: number, jitter = 1, end = resultsWithoutNews['the same key set']): number {
-    let now = 6_000;
-    for (let refresh = 1; ; refresh += 1) {
-      expect(fetches(driven.ask(now, `unknown ${refresh}`)), `refresh ${refresh}`).to.equal(1);
-      end?.(driven, now + 100, jitter);
-      if (refresh === refreshes) return now + 100;
+  /** Unknown kids trigger so many early refreshes, each as soon as it is allowed, and none sooner. Returns when the last one ended, and the waits in seconds. */
+  function flood(driven: Machine, refreshes: number, jitter = 1, end = resultsWithoutNews['the same key set']) {
+    let [now, endMs] = [6_000, 0];
+    const waits = Array.from({ length: refreshes }, (_, i) => {
+      if (i > 0) expect(fetches(driven.ask(now - 1, `unknown ${i}`))).to.equal(0);
+      expect(fetches(driven.ask(now, `unknown ${i}`))).to.equal(1);
+      endMs = now + 100;
+      end?.(driven, endMs, jitter);
       now = driven.state().earlyNotBeforeMs;
-    }
+      return (now - endMs) / 1000;
+    });
+    return { endMs, waits };
   }
 
-  const steps: readonly (readonly [number, number, number])[] = [
-    [1, 5_000, 5_000],
-    [2, 5_000, 10_000],
-    [3, 10_000, 20_000],
-    [4, 20_000, 40_000],
-    [5, 40_000, 60_000],
-    [6, 48_000, 60_000],
-    [60, 48_000, 60_000],
-  ];
-  for (const [refreshes, minMs, maxMs] of steps) {
-    it(`K-009 back off ${minMs} to ${maxMs} ms after ${refreshes} in a row`, () => {
-      for (const [jitter, expectedMs] of [
-        [0, minMs],
-        [1, maxMs],
-      ] as const) {
-        const driven = loaded({ maxAgeMs: 100_000_000, refreshMs: 100_000_000 });
-        const endMs = flood(driven, refreshes, jitter);
-        expect(fetches(driven.ask(endMs + expectedMs - 1, 'next'))).to.equal(0);
-        expect(driven.wakeAt()).to.equal(endMs + expectedMs);
-        expect(fetches(driven.ask(endMs + expectedMs, 'next'))).to.equal(1);
-      }
-    });
-  }
+  it('K-009 back off longer and longer, to a minute', () => {
+    for (const [jitter, first] of [
+      [0, [5, 5, 10, 20, 40, 48]],
+      [1, [5, 10, 20, 40, 60, 60]],
+    ] as const) {
+      const { waits } = flood(loaded({ maxAgeMs: 100_000_000, refreshMs: 100_000_000 }), 60, jitter);
+      expect(waits.slice(0, 6)).to.deep.equal(first);
+      expect(new Set(waits.slice(5)).size).to.equal(1);
+    }
+  });
 
   for (const [name, end] of Object.entries(resultsWithoutNews)) {
-    it(`K-009 K-010 back off if each ends with ${name}`, () => {
-      const driven = loaded({ maxAgeMs: 100_000_000 });
-      const endMs = flood(driven, 3, 1, end);
-      expect(fetches(driven.ask(endMs + 19_999, 'next'))).to.equal(0);
-      expect(fetches(driven.ask(endMs + 20_000, 'next'))).to.equal(1);
+    it(`K-009 K-010 back off if each ends with ${name}, with a usable key set and without`, () => {
+      expect(flood(loaded({ maxAgeMs: 100_000_000 }), 4, 1, end).waits).to.deep.equal([5, 10, 20, 40]);
+      if (name === 'the same key set') return;
+      const driven = started();
+      driven.failed(100);
+      const { endMs, waits } = flood(driven, 3, 1, end);
+      expect(waits).to.deep.equal([5, 10, 20]);
+      driven.wake(endMs + 15_000);
+      driven.fetched(endMs + 15_100, keySet('k1'), 1);
+      expect(driven.state()).to.include({ earlyFetchesWithoutNews: 0, earlyNotBeforeMs: endMs + 20_100 });
     });
   }
 
   it('K-009 during the backoff a kid is unknown after a success, unavailable after a failure', () => {
     const driven = loaded();
-    expect(effectsOf(driven.ask(flood(driven, 3) + 6_000, 'next'))).to.deep.equal(['next: unknown']);
+    expect(effectsOf(driven.ask(flood(driven, 3).endMs + 6_000, 'next'))).to.deep.equal(['next: unknown']);
     const failing = loaded();
-    expect(effectsOf(failing.ask(flood(failing, 3, 1, resultsWithoutNews['a failure']) + 6_000, 'next'))).to.deep.equal(
-      ['next: unavailable'],
-    );
+    const { endMs } = flood(failing, 3, 1, resultsWithoutNews['a failure']);
+    expect(effectsOf(failing.ask(endMs + 6_000, 'next'))).to.deep.equal(['next: unavailable']);
   });
 
   const changes: readonly (readonly [name: string, before: Keys, after: Keys])[] = [
@@ -167,24 +143,12 @@ describe('early refreshes without news', () => {
     it(`restart the backoff once one returns ${name}`, () => {
       const driven = started();
       driven.fetched(100, before);
-      const endMs = flood(driven, 4, 1, (each, nowMs, jitter) => each.fetched(nowMs, before, jitter));
+      const { endMs } = flood(driven, 4, 1, (each, nowMs, jitter) => each.fetched(nowMs, before, jitter));
       driven.ask(endMs + 40_000, 'last');
       driven.fetched(endMs + 40_100, after, 1);
       expect(driven.state().earlyFetchesWithoutNews).to.equal(0);
       expect(fetches(driven.ask(endMs + 45_099, 'next'))).to.equal(0);
       expect(fetches(driven.ask(endMs + 45_100, 'next'))).to.equal(1);
-    });
-  }
-
-  for (const result of ['status 304', 'a failure']) {
-    it(`K-010 back off without a usable key set if each ends with ${result}`, () => {
-      const driven = started();
-      driven.failed(100);
-      const endMs = flood(driven, 3, 1, resultsWithoutNews[result]);
-      expect(driven.state().earlyNotBeforeMs).to.equal(endMs + 20_000);
-      driven.wake(endMs + 15_000);
-      driven.fetched(endMs + 15_100, keySet('k1'), 1);
-      expect(driven.state()).to.include({ earlyFetchesWithoutNews: 0, earlyNotBeforeMs: endMs + 20_100 });
     });
   }
 
@@ -203,7 +167,7 @@ describe('early refreshes without news', () => {
       [599_999, 60_000],
     ] as const) {
       const driven = loaded();
-      const endMs = flood(driven, 5);
+      const { endMs } = flood(driven, 5);
       driven.ask(endMs, 'unknown 5');
       driven.ask(endMs + 300_000, 'k1');
       driven.ask(endMs + quietMs, 'next');
@@ -214,7 +178,7 @@ describe('early refreshes without news', () => {
 
   it('do not move background refreshes, which do not change the backoff', () => {
     const driven = loaded({ refreshMs: 10_000 });
-    const endMs = flood(driven, 5);
+    const { endMs } = flood(driven, 5);
     expect(driven.wakeAt()).to.equal(endMs - 100 + 10_000);
     expect(fetches(driven.wake(endMs + 9_900))).to.equal(1);
     driven.fetched(endMs + 10_000, keySet('k1'), 1);
