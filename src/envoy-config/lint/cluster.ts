@@ -80,6 +80,9 @@ function readCluster(value: ProtoValue, { endpoints: known }: Pick<Resources, 'e
   };
 }
 
+// RFC 6761 section 6.3, and what distributions write into /etc/hosts.
+const namesOfLoopback = /^(?:ip6-)?(?:localhost|loopback)[46]?(?:\.localdomain[46]?)?$|\.localhost$/;
+
 /**
  * Equal for addresses that lead to the same server: every address of this machine is one, since servers mostly listen on all of them; a name
  * may end in a dot, and that of a Service in `.svc.cluster.local`.
@@ -93,7 +96,7 @@ export function addressKey(address: ListenAddress): string {
   const [, high = '', low = ''] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host) ?? [];
   const bytes = [high, low].flatMap(part => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]);
   const plain = high === '' ? host : bytes.join('.');
-  const isOwn = isLoopback(plain) || isUnspecified(plain);
+  const isOwn = isLoopback(plain) || isUnspecified(plain) || namesOfLoopback.test(plain);
   return `${isOwn ? 'localhost' : plain.replace(/(?:\.svc)?(?:\.cluster\.local)?$/, '')}:${address.port}`;
 }
 

@@ -83,7 +83,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     preserve_external_request_id always_set_request_id_in_response forward_client_cert_details=SANITIZE|SANITIZE_SET|APPEND_FORWARD
     set_current_client_cert_details proxy_100_continue upgrade_configs normalize_path merge_slashes path_with_escaped_slashes_action request_id_extension
     local_reply_config strip_any_host_port strip_matching_host_port strip_trailing_host_dot stream_error_on_invalid_http_message
-    early_header_mutation_extensions delayed_close_timeout represent_ipv4_remote_address_as_ipv4_mapped_ipv6 internal_address_config append_x_forwarded_port
+    early_header_mutation_extensions delayed_close_timeout represent_ipv4_remote_address_as_ipv4_mapped_ipv6 append_x_forwarded_port
     append_local_overload http1_safe_max_connection_duration original_ip_detection_extensions`,
   'config.route.v3.RouteConfiguration': `name virtual_hosts internal_only_headers response_headers_to_add response_headers_to_remove request_headers_to_add
     request_headers_to_remove validate_clusters max_direct_response_body_size_bytes most_specific_header_mutations_wins typed_per_filter_config metadata
@@ -187,7 +187,6 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig':
     'upgrade_type=websocket enabled filters',
   'filters.network.http_connection_manager.v3.LocalReplyConfig': 'mappers body_format',
-  'filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': 'unix_sockets=false',
   'config.route.v3.VirtualHost': `name domains routes require_tls virtual_clusters request_headers_to_add request_headers_to_remove response_headers_to_add
     response_headers_to_remove typed_per_filter_config include_request_attempt_count include_attempt_count_in_response include_is_timeout_retry_header
     retry_policy per_request_buffer_limit_bytes request_body_buffer_limit metadata`,

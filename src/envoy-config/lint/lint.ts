@@ -1,10 +1,11 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
+import { toListenAddress } from '../../text/listen-address.ts';
 import type { EnvoyRelevantConfig } from '../settings.ts';
 import { everyRouteRules, laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
-import { type Cluster, isAt } from './cluster.ts';
+import { type Cluster, isAt, isLocal } from './cluster.ts';
 import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
 import { type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
@@ -12,10 +13,10 @@ import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
-import { type Resources, readResources } from './resources.ts';
+import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
-import { transportRules } from './transport-rules.ts';
+import { isUnverified, speaksTls, transportRules } from './transport-rules.ts';
 import { unknownCommands, wayRules, waysOf } from './way-rules.ts';
 
 export interface LintProblem {
@@ -116,11 +117,13 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
 function unknownParts(resources: Resources): readonly NotJudged[] {
   const { bootstrap, isDump, listeners, clusters, routes, endpoints, filters } = resources;
   if (!isDump) return bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap');
-  const isInbound = (listener: ProtoValue): boolean =>
-    listener.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2;
+  // What these two lead to is in the dump.
+  const leftOut = ['static_resources', 'dynamic_resources'];
   return [
-    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap', ['static_resources'])),
-    ...listeners.filter(isInbound).flatMap(each => findNotJudged(each, 'config.listener.v3.Listener')),
+    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap', leftOut)),
+    ...listeners
+      .filter(each => !isOutbound(each, isDump))
+      .flatMap(each => findNotJudged(each, 'config.listener.v3.Listener')),
     ...clusters.flatMap(each => findNotJudged(each, 'config.cluster.v3.Cluster')),
     ...[...routes.values()].flatMap(each => findNotJudged(each, 'config.route.v3.RouteConfiguration')),
     ...[...endpoints.values()].flatMap(each => findNotJudged(each, 'config.endpoint.v3.ClusterLoadAssignment')),
@@ -128,24 +131,30 @@ function unknownParts(resources: Resources): readonly NotJudged[] {
   ];
 }
 
-/** Clusters on a way whose addresses are not in the file, and hosts beside account-authz. */
+/** Clusters on a way of which the file does not say which servers answer, and hosts beside account-authz. */
 function unknownAddresses(model: LintModel): readonly NotJudged[] {
+  const { listen } = model.config;
   const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
   const clusters = new Set([
     ...waysOf(model).flatMap(({ at }) => model.clusters.get(at.text() ?? '') ?? []),
     ...checks,
   ]);
   const keepsDestinations = model.resources.listeners.some(each => each.field('use_original_dst').flag() === true);
-  const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, model.config.listen) === true;
+  const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, listen) === true;
+  const isOther = (each: Cluster): boolean =>
+    isAt(each, listen) === undefined && isLocal(toListenAddress(listen)) && each.keys.size > 0 && !speaksTls(each);
   const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>
     [...all].filter(isWanted).map(({ place: { path } }) => ({ path, message }));
   return [
     ...found(
       clusters,
-      each => each.isElsewhere || (each.keepsDestination && !keepsDestinations),
+      each =>
+        each.isElsewhere || (each.keepsDestination && !(keepsDestinations && model.protectedClusters.has(each.name))),
       'leads where a control plane says: its addresses are not in the file',
     ),
     ...found(new Set(checks), isMixed, 'stands beside other hosts, which decide about requests too'),
+    ...found(new Set(checks), isOther, `leads to a name, and account-authz listens on this machine alone`),
+    ...found(clusters, isUnverified, 'speaks TLS with any server that has a certificate of its authorities'),
   ];
 }
 

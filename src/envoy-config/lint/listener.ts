@@ -1,14 +1,15 @@
 // Reads the listeners of the bootstrap and their HTTP connection managers: filter chains, and where the routes lead.
 import type { RouteTemplate } from '../../authz/route-template.ts';
-import { type Cluster, isLocal, readAddress } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import type { Resources } from './resources.ts';
+import { isOutbound as isForOutbound, isReachable, type Resources } from './resources.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from './route-match.ts';
 import { findRouted, indexMatches, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
+  readonly isOutbound: boolean;
   readonly managers: readonly ConnectionManager[];
   /** Where it forwards any bytes to. */
   readonly tcpTargets: readonly TcpTarget[];
@@ -97,7 +98,7 @@ interface ManagerContext {
 }
 
 export function readListener(value: ProtoValue, context: ManagerContext): Listener {
-  const isOutbound = value.field('traffic_direction').choice({ OUTBOUND: 2 }) === 2;
+  const isOutbound = isForOutbound(value, context.resources.isDump);
   const isPublic = !isOutbound && isReachable(value);
   const chains = value.items('filter_chains');
   const hasPort = (chain: ProtoValue) => chain.field('filter_chain_match', 'destination_port').isPresent;
@@ -114,6 +115,7 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
     { isForOtherPorts: false, ...value.field('api_listener', 'api_listener').any() },
   ];
   return {
+    isOutbound,
     managers: typed.flatMap(({ type, message, isForOtherPorts }) => {
       if (type !== managerType && type !== mobileManagerType) return [];
       const manager = type === managerType ? message : message.field('config');
@@ -129,12 +131,6 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
       ),
     dynamic: filters.map(({ filter }) => filter.field('config_discovery')),
   };
-}
-
-function isReachable(listener: ProtoValue): boolean {
-  if (listener.field('internal_listener').isPresent || listener.field('api_listener').isPresent) return false;
-  const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
-  return !addresses.map(readAddress).every(isLocal);
 }
 
 function readManager(

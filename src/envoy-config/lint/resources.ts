@@ -1,4 +1,5 @@
 // Finds listeners, clusters, routes and endpoints in a bootstrap or in dumps of running Envoys (envoy.admin.v3.ConfigDump).
+import { isLocal, readAddress } from './cluster.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** What one Envoy runs with. */
@@ -37,9 +38,25 @@ export function readResources(root: ProtoValue): readonly Resources[] {
 export function partsOf(resources: Resources | undefined): readonly ProtoValue[] {
   if (resources === undefined) return [];
   const { isDump, bootstrap, listeners, clusters, routes, filters } = resources;
-  const inbound = listeners.filter(each => each.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2);
   if (!isDump) return bootstrap === undefined ? [] : [bootstrap];
+  const inbound = listeners.filter(each => !isOutbound(each, isDump));
   return [...inbound, ...clusters, ...routes.values(), ...filters.values()];
+}
+
+/** Whether a mesh leads what the service sends to it, and no other machine reaches it. The gateways of Istio have the direction too. */
+export function isOutbound(listener: ProtoValue, isDump: boolean): boolean {
+  if (listener.field('traffic_direction').choice({ OUTBOUND: 2 }) !== 2) return false;
+  const isBound = [listener, listener.field('deprecated_v1')].every(
+    each => each.field('bind_to_port').flag() !== false,
+  );
+  return !isBound || (isDump && listener.field('use_original_dst').flag() === true) || !isReachable(listener);
+}
+
+/** Whether other machines can connect to it. */
+export function isReachable(listener: ProtoValue): boolean {
+  if (listener.present('internal_listener', 'api_listener').length > 0) return false;
+  const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
+  return !addresses.map(readAddress).every(isLocal);
 }
 
 function findDumps(value: ProtoValue, depth: number): readonly ProtoValue[] {
@@ -61,7 +78,7 @@ function readBootstrap(root: ProtoValue): Resources {
     clusters: resources.items('clusters'),
     place: resources.field('listeners'),
     admin: root.field('admin'),
-    discovery: [root.field('dynamic_resources', 'lds_config')],
+    discovery: root.field('dynamic_resources').present('lds_config', 'lds_resources_locator'),
     routes: none,
     endpoints: none,
     filters: none,

@@ -37,10 +37,9 @@ export const transportRules = {
     fix: 'give both the same address',
     find: ({ cluster, config: { listen } }) => {
       // With TLS, a proxy on the other machine may stand before account-authz.
-      const hasTls = ['transport_socket', 'transport_socket_matches'].some(
-        name => cluster?.value.field(name).isPresent,
-      );
-      const isOther = isAt(cluster, listen) === false || (!hasTls && leadsElsewhere(cluster, listen));
+      const isOther =
+        isAt(cluster, listen) === false ||
+        (cluster !== undefined && !speaksTls(cluster) && leadsElsewhere(cluster, listen));
       const found = quoted(
         (cluster?.endpoints ?? [])
           .slice(0, 3)
@@ -138,6 +137,15 @@ export const transportRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
+export function speaksTls(cluster: Cluster): boolean {
+  return cluster.value.present('transport_socket', 'transport_socket_matches').length > 0;
+}
+
+/** Whether a server with any certificate, or any certificate of an authority, is accepted. */
+export function isUnverified(cluster: Cluster): boolean {
+  return tlsContextsOf(cluster).some(context => !isVerified(context) || !namesServer(context));
+}
+
 /** Envoy takes the socket of the cluster only where none of its matches does. */
 function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
   const matches = cluster?.value.items('transport_socket_matches').map(each => each.field('transport_socket')) ?? [];
@@ -166,6 +174,15 @@ function isVerified(context: ProtoValue): boolean {
     'system_root_certs',
   ];
   return !accepts && (sds || validations.some(each => authorities.some(name => each.field(name).isPresent)));
+}
+
+function namesServer(context: ProtoValue): boolean {
+  const validations = [context, context.field('combined_validation_context')];
+  if (validations.some(each => each.field('validation_context_sds_secret_config').isPresent)) return true;
+  if (context.parent.field('auto_sni_san_validation').flag() === true) return true;
+  return validations
+    .flatMap(each => each.present('validation_context', 'default_validation_context'))
+    .some(each => each.names().some(name => /^match_|^verify_certificate_/.test(name)));
 }
 
 // No retry policy at all is no mistake: a failed check is answered with 503.

@@ -136,7 +136,9 @@ export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
       .flatMap(({ routes }) => [routes, ...routes.items('virtual_hosts')])
       .flatMap(scope => scope.items('request_mirror_policies'))
       .map(each => ({ at: each.field('cluster') })),
-    ...listeners.flatMap(({ tcpTargets }) => tcpTargets).map(({ cluster: at }) => ({ at })),
+    ...listeners
+      .flatMap(({ isOutbound, tcpTargets }) => (isOutbound ? [] : tcpTargets))
+      .map(({ cluster: at }) => ({ at })),
   ];
 }
 

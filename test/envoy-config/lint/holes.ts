@@ -588,6 +588,42 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
           ],
         }),
     ],
+    'a listener that calls itself outbound': [
+      'way-to-admin',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
+        listener(p, proxy({ cluster: 'x' }));
+        set(p.root.static_resources.listeners.at(-1), { traffic_direction: 'OUTBOUND' });
+      },
+    ],
+    'listeners of a control plane by name': [
+      'dynamic-settings',
+      p =>
+        set(p.root, { dynamic_resources: { lds_resources_locator: 'xdstp:///envoy.config.listener.v3.Listener/x' } }),
+    ],
+    'the original destination of any connection': [
+      'not judged',
+      p => {
+        const original = { name: 'x', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' };
+        p.root.static_resources.clusters.push(original);
+        listener(p, proxy({ cluster: 'x' }));
+        set(p.root.static_resources.listeners.at(-1), { use_original_dst: true });
+      },
+    ],
+    'this machine by a name of /etc/hosts': [
+      'open-route',
+      p => other(p, clusterTo('x', tcp('ip6-localhost', 8000), { type: 'STRICT_DNS' })),
+    ],
+    'clients of a private network as internal': ['not judged', p => set(p.manager, { internal_address_config: {} })],
+    'account-authz at a name': [
+      'not judged',
+      p =>
+        set(p.authz, { type: 'STRICT_DNS', load_assignment: clusterTo('x', tcp('authz.test', 9191)).load_assignment }),
+    ],
+    'TLS to a service with any name': [
+      'not judged',
+      p => set(p.upstream, { transport_socket: upstreamTls({ validation_context: { system_root_certs: {} } }) }),
+    ],
     'an admin socket for everybody': [
       'not judged',
       p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock', mode: 511 } } }),

@@ -113,7 +113,7 @@ export const harmlessRoutes: HarmlessEdits = {
     }),
   'an outbound listener that forwards any path to another service': p =>
     secondListener(p, (listener, m) => {
-      listener.traffic_direction = 'OUTBOUND';
+      set(listener, { traffic_direction: 'OUTBOUND', bind_to_port: false });
       dropCheck(m);
       onlyRoutes(m, [{ match: { prefix: '/' }, route: { cluster: 'partner' } }]);
     }),
