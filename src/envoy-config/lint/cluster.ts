@@ -4,7 +4,6 @@ import { posix } from 'node:path';
 import { isLoopback, isUnspecified, type ListenAddress, toListenAddress } from '../../text/listen-address.ts';
 import { protocolOptions } from '../authz-cluster.ts';
 import type { ProtoValue } from './proto-value.ts';
-import type { Resources } from './resources.ts';
 
 export interface Cluster {
   readonly name: string;
@@ -28,14 +27,17 @@ export interface Cluster {
   readonly members: readonly string[];
 }
 
+/** envoy.config.endpoint.v3.ClusterLoadAssignment by name. */
+type Endpoints = ReadonlyMap<string | undefined, ProtoValue>;
+
 const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 
 /** An aggregate of more, perhaps of aggregates, counts as one that may lead anywhere: following each of many such chains takes too long. */
 const maxMembers = 64;
 
 /** An aggregate cluster has the hosts of its members too. */
-export function readClusters(resources: Pick<Resources, 'clusters' | 'endpoints'>): ReadonlyMap<string, Cluster> {
-  const plain = new Map(resources.clusters.map(each => readCluster(each, resources)).map(each => [each.name, each]));
+export function readClusters(clusters: readonly ProtoValue[], discovered: Endpoints): ReadonlyMap<string, Cluster> {
+  const plain = new Map(clusters.map(each => readCluster(each, discovered)).map(each => [each.name, each]));
   const whole = (cluster: Cluster): Cluster => {
     const reached = new Set([cluster]);
     for (const { members } of reached) {
@@ -53,7 +55,7 @@ export function readClusters(resources: Pick<Resources, 'clusters' | 'endpoints'
   return new Map([...plain].map(([name, each]) => [name, each.members.length === 0 ? each : whole(each)]));
 }
 
-function readCluster(value: ProtoValue, { endpoints: known }: Pick<Resources, 'endpoints'>): Cluster {
+function readCluster(value: ProtoValue, known: Endpoints): Cluster {
   const service = value.field('eds_cluster_config', 'service_name');
   const discovered = known.get((service.isPresent ? service : value.field('name')).text());
   const assignment = discovered ?? value.field('load_assignment');
