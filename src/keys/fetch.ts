@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import * as tls from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, type ZlibOptions } from 'node:zlib';
@@ -57,7 +58,7 @@ const closed = 'connection closed';
 /** The signal bounds the whole fetch, the body included. */
 export async function fetchDocument(request: FetchRequest, signal: AbortSignal): Promise<FetchResult> {
   const { etag, bearerToken, proxy, lookup = host => dns.lookup(host, { all: true }) } = request;
-  const opened: Socket[] = [];
+  const opened = new Set<Socket>();
   const close = (): void => {
     for (const socket of opened) socket.destroy();
   };
@@ -68,7 +69,7 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
     const trust = await loadTrust(url.protocol === 'https:' ? request : {});
     const open = (at: URL): Promise<Socket> => connectToHost(at, lookup, signal, opened);
     const socket = await openSocket(url, proxyFor(url, proxy), open, trust);
-    opened.push(socket);
+    opened.add(socket);
     if (signal.aborted) close();
     // The signature algorithms of the CertificateRequest (RFC 8446 section 4.3.2).
     wasAskedForCertificate = socket instanceof tls.TLSSocket && socket.getSharedSigalgs().length > 0;
@@ -130,63 +131,49 @@ const attemptDelayMs = 250;
 const allStartedMs = 500;
 
 /** Connected to the address that answers first: a further attempt starts when one has failed or takes long, and none is given up. */
-async function connectToHost(url: URL, lookup: Lookup, signal: AbortSignal, opened: Socket[]): Promise<Socket> {
-  const [host, port] = [hostOf(url), portOf(url)];
-  const addresses = isIP(host) === 0 ? alternateFamilies(await lookup(host)) : [host];
+async function connectToHost(url: URL, lookup: Lookup, signal: AbortSignal, opened: Set<Socket>): Promise<Socket> {
+  const host = hostOf(url);
+  const addresses = isIP(host) === 0 ? await lookup(host) : [{ address: host }];
   const delayMs = Math.min(attemptDelayMs, allStartedMs / addresses.length);
+  const started: Socket[] = [];
+  let first: Socket | undefined;
+  const attempt = async (address: string): Promise<Socket> => {
+    if (first !== undefined || signal.aborted) throw new FetchProblem('stopped');
+    const socket = connect({ host: address, port: portOf(url) });
+    started.push(socket);
+    opened.add(socket);
+    await connected(socket, 'connect');
+    first ??= socket;
+    return first;
+  };
+  let mayStart: Promise<unknown> = Promise.resolve();
+  const attempts = addresses.map(({ address }) => {
+    const attempted = mayStart.then(() => attempt(address));
+    mayStart = mayStart.then(() =>
+      Promise.race([attempted.catch(() => undefined), delay(delayMs, undefined, { ref: false })]),
+    );
+    return attempted;
+  });
+  try {
+    const socket = await Promise.any(attempts);
+    for (const other of started) if (other !== socket) other.destroy();
+    return socket;
+  } catch (error) {
+    const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+    // An address that answers says more than one without a route.
+    throw failures.find(each => networkProblem(each) !== 'network unreachable') ?? failures[0];
+  }
+}
+
+/** Rejects if the socket ends before. The listener stays: an error without one would be a fault. */
+function connected(socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
-    const attempts = new Set<Socket>();
-    const waiting = [...addresses];
-    let timer: NodeJS.Timeout | undefined;
-    let failure: Error | undefined;
-    const end = (): void => {
-      waiting.length = 0;
-      clearTimeout(timer);
-      for (const attempt of attempts) attempt.destroy();
-      signal.removeEventListener('abort', abort);
-    };
-    const abort = (): void => {
-      end();
-      reject(new FetchProblem('stopped'));
-    };
-    const next = (): void => {
-      clearTimeout(timer);
-      const address = waiting.shift();
-      if (address === undefined) {
-        if (attempts.size === 0) reject(failure);
-        return;
-      }
-      const socket = connect({ host: address, port });
-      attempts.add(socket);
-      socket.once('connect', () => {
-        attempts.delete(socket);
-        end();
-        opened.push(socket);
-        resolve(socket);
-      });
-      // It stays: an error without a listener would be a fault. Later ones also reach whoever uses the socket.
-      socket.on('error', error => {
-        // The address that answers says more than one without a route.
-        if (failure === undefined || networkProblem(failure) === 'network unreachable') failure = error;
-        if (attempts.delete(socket)) next();
-      });
-      if (waiting.length > 0) timer = setTimeout(next, delayMs);
-    };
-    signal.addEventListener('abort', abort);
-    if (signal.aborted) abort();
-    else next();
+    socket.once(event, resolve).on('error', reject);
+    socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
   });
 }
 
-/** RFC 8305 section 4: one family that is broken as a whole delays the other by one attempt only. */
-function alternateFamilies(found: readonly { readonly address: string }[]): readonly string[] {
-  const addresses = found.map(({ address }) => address);
-  const first = addresses.filter(address => isIP(address) === isIP(addresses[0] ?? ''));
-  const others = addresses.filter(address => !first.includes(address));
-  return first.flatMap((address, i) => [address, ...others.slice(i, i + 1)]).concat(others.slice(first.length));
-}
-
-function secure(socket: Socket, url: URL, trust: Trust): Promise<Socket> {
+async function secure(socket: Socket, url: URL, trust: Trust): Promise<Socket> {
   const secureContext = toSecureContext(trust);
   const host = hostOf(url);
   const secured = tls.connect({
@@ -199,11 +186,8 @@ function secure(socket: Socket, url: URL, trust: Trust): Promise<Socket> {
     minVersion: 'TLSv1.2',
     ...(secureContext !== undefined && { secureContext }),
   });
-  return new Promise((resolve, reject) => {
-    secured.once('secureConnect', () => resolve(secured));
-    secured.on('error', reject);
-    secured.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-  });
+  await connected(secured, 'secureConnect');
+  return secured;
 }
 
 // Exchange: one request over the connection. Node bounds the headers of the response to 16 KiB.
@@ -282,10 +266,8 @@ function toSecureContext({ ca, client }: Trust): tls.SecureContext | undefined {
   if (ca === undefined && client === undefined) return undefined;
   const id = hash('sha256', JSON.stringify([ca && Buffer.from(ca).toString('latin1'), client?.cert, client?.key]));
   const context = recentContexts.get(id) ?? createContext({ ca, client });
-  recentContexts.delete(id);
+  if (recentContexts.size === maxRecent) recentContexts.clear();
   recentContexts.set(id, context);
-  const [oldest = ''] = recentContexts.keys();
-  if (recentContexts.size > maxRecent) recentContexts.delete(oldest);
   return context;
 }
 

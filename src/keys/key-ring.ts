@@ -5,6 +5,7 @@
 //                └ unknown ─→ ask ─→ key-set-machine.ts ─→ waits for an early refresh, at most 150 ms
 //   the machine says when to fetch: key-source.ts ─→ fetch.ts or a file ─→ jwks.ts ─→ the machine ─→ key-seed.ts
 //   key-rings.ts holds all rings, across changes of the configuration.
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { errorCode } from '../text/problem.ts';
@@ -24,7 +25,6 @@ import {
   type FetchOutcome,
   fixedLimits,
   isUsable,
-  type KeySetEffect,
   type KeySetEvent,
   type KidAnswer,
   nextWakeMs,
@@ -128,6 +128,9 @@ export interface KeyRingOptions {
 
 // A timer stands still while the machine is suspended, the clock of the times does not. An early wake-up changes nothing.
 const maxDelayMs = 5_000;
+/** How long an unknown kid waits for the fetch in flight, and how many may wait. */
+const waitMs = 150;
+const maxWaiting = 1024;
 const keyFileErrorCode = 'ERR_KEY_FILE';
 
 /** True for the rejection of `start` because a jwksFile is missing or broken. */
@@ -160,7 +163,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   });
 
   let state = createKeySetState({ ...times, ...fixedLimits });
-  const waiting = new Map<string, { readonly answer: Promise<KidAnswer>; resolve(answer: KidAnswer): void }>();
+  /** The unknown kids that wait for the fetch in flight. */
+  const waiting = new Map<string, Promise<KidAnswer>>();
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
   let timer: NodeJS.Timeout | undefined;
   /** Of the set in force, if it was fetched by this ring. */
@@ -171,44 +175,25 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   const hasUsableKeys = (): boolean => isUsable(state, monotonicNow());
 
-  // The machine: each event changes the state, and its effects are performed.
+  // The machine: each event changes the state, and a fetch begins or is aborted as the state says.
 
-  function step(event: KeySetEvent): readonly KeySetEffect[] {
+  function step(event: KeySetEvent): void {
     const nowMs = monotonicNow();
-    const wasUsable = hasUsableKeys();
-    const next = reduce(state, event, nowMs);
-    state = next.state;
-    for (const effect of next.effects) perform(effect);
-    setTimer(nowMs);
-    if (!wasUsable && hasUsableKeys()) observer.onUsable(issuers);
-    return next.effects;
-  }
-
-  function perform(effect: KeySetEffect): void {
-    switch (effect.kind) {
-      case 'fetch': {
-        const controller = new AbortController();
-        const done = options.limitFetches(() => refresh(effect.fetch, controller.signal));
-        inFlight = { controller, done };
-        return;
-      }
-      case 'abort':
-        inFlight?.controller.abort();
-        return;
-      case 'answer':
-        waiting.get(effect.kid)?.resolve(effect.answer);
-        waiting.delete(effect.kid);
-        return;
-    }
-  }
-
-  function setTimer(nowMs: number): void {
+    const before = state;
+    state = reduce(before, event, nowMs);
+    if (state.fetch !== before.fetch) beginFetch();
+    if (state.phase === 'stopped') inFlight?.controller.abort();
     clearTimeout(timer);
     const wakeMs = nextWakeMs(state);
-    if (wakeMs === undefined) return;
-    timer = setTimeout(step, Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxDelayMs), { kind: 'woken' });
-    // A caller who waits keeps the process alive, a refresh to come does not.
-    if (state.waiters.length === 0) timer.unref();
+    if (wakeMs !== undefined)
+      timer = setTimeout(step, Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxDelayMs), { kind: 'woken' }).unref();
+    if (!isUsable(before, nowMs) && isUsable(state, nowMs)) observer.onUsable(issuers);
+  }
+
+  function beginFetch(): void {
+    const { fetch } = state;
+    const controller = new AbortController();
+    inFlight = { controller, done: options.limitFetches(() => refresh(fetch, controller.signal)) };
   }
 
   // A refresh: the source is read and parsed, and the machine gets the outcome.
@@ -243,16 +228,18 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     return asked instanceof Promise ? asked.then(withKey) : withKey(asked);
   }
 
+  /** Waits for a fetch in flight, where there is room. */
   function ask(kid: string): KidAnswer | Promise<KidAnswer> {
     const asked = waiting.get(kid);
-    if (asked !== undefined) return asked.answer;
-    const effect = step({ kind: 'asked', kid }).find(each => each.kind === 'answer' && each.kid === kid);
-    if (effect?.kind === 'answer') return effect.answer;
-    let resolve = (_: KidAnswer): void => undefined;
-    const answer = new Promise<KidAnswer>(settle => {
-      resolve = settle;
+    if (asked !== undefined) return asked;
+    step({ kind: 'asked', kid });
+    if (state.phase !== 'fetching' || waiting.size >= maxWaiting) return answerNow(state, kid, monotonicNow());
+    const answer = Promise.race([inFlight?.done, delay(waitMs, 'late', { ref: false })]).then((late): KidAnswer => {
+      waiting.delete(kid);
+      if (late === undefined) return answerNow(state, kid, monotonicNow());
+      return { kind: 'unavailable', detail: `the refresh takes longer than ${waitMs} ms` };
     });
-    waiting.set(kid, { answer, resolve });
+    waiting.set(kid, answer);
     return answer;
   }
 
@@ -293,15 +280,16 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const known = await fileVersions(files);
       const given = options.inherited ?? (await seed.load());
       if (given !== undefined) step({ kind: 'seeded', ...given });
-      // No effect: stopped while the seed was read.
-      if (step({ kind: 'started' }).length === 0) return;
+      step({ kind: 'started' });
+      // Stopped while the seed was read.
+      if (inFlight === undefined) return;
       const onChange = (): WatchOutcome => {
         step({ kind: 'changed' });
         return accepted;
       };
       unwatch = watchFiles({ files, known, load: () => Promise.resolve(), apply: onChange }).stop;
       if (jwksFile === undefined) return;
-      await inFlight?.done;
+      await inFlight.done;
       const { lastResult, lastProblem = 'not read' } = state;
       if (lastResult === 'success') return;
       await stop();

@@ -1,15 +1,14 @@
-// The state machine of a key set: state, event, monotonic now → state, effects. Pure: no I/O, timers or randomness.
-// The caller performs the effects, sends `woken` no later than nextWakeMs(state), and supplies the jitter.
+// The state machine of a key set: state, event, monotonic now → state. Pure: no I/O, timers or randomness.
+// The caller begins a fetch when `fetch` grows, and aborts it after `stopped`. It sends `woken` no later than nextWakeMs(state), supplies the
+// jitter, and lets an unknown kid wait while a fetch is in flight.
 //
-// phase \ event | started  woken                  asked (a kid that is not usable)             fetched, notModified  failed               changed        stopped
-// --------------+------------------------------------------------------------------------------------------------------------------------------------------
-// new           | fetching –                      unavailable                                  –                     –                    –              stopped
-// waiting       | –        fetching once it is    early refresh allowed: fetching, and the kid –                     –                    fetching, or   stopped
-//               |          due                    waits; else: unknown after a success, else                                              owed at the
-//               |                                 unavailable; a fetch is owed when allowed                                               cooldown's end
-// fetching      | –        waiters past 150 ms:   waits; no room: answered at once             waiting; waiters      waiting, backoff;    owed after     stopped
-//               |          unavailable                                                         answered              waiters unavailable  this one       (abort)
-// stopped       | –        –                      unavailable                                  –                     –                    –              –
+// phase \ event | started  woken                  asked (a kid that is not usable)          fetched, notModified  failed            changed            stopped
+// --------------+----------------------------------------------------------------------------------------------------------------------------------------
+// new           | fetching –                      –                                         –                     –                 –                  stopped
+// waiting       | –        fetching once it is    early refresh allowed: fetching; else a   –                     –                 fetching, or owed  stopped
+//               |          due                    fetch is owed as soon as it is allowed                                            after the cooldown
+// fetching      | –        –                      a further fetch is owed, if not settled   waiting               waiting, backoff  owed after this    stopped
+// stopped       | –        –                      –                                         –                     –                 –                  –
 //
 // `seeded` gives a new machine a set from disk with its age. A result of a fetch that is not in flight is ignored.
 // A set is usable while it was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
@@ -33,9 +32,6 @@ export interface KeySetLimits {
   readonly maxEarlyMs: number;
   /** After this time without an unknown kid the backoff of early refreshes starts anew. */
   readonly quietMs: number;
-  /** How long an unknown kid may wait for the refresh it asked for. */
-  readonly waitMs: number;
-  readonly maxWaiters: number;
   /** Bound of the negative cache and of the kids that are owed a fetch. */
   readonly maxUnknownKids: number;
 }
@@ -45,15 +41,8 @@ export const fixedLimits = {
   maxRetryMs: 15_000,
   maxEarlyMs: 60_000,
   quietMs: 600_000,
-  waitMs: 150,
-  maxWaiters: 1024,
   maxUnknownKids: 1024,
 } as const;
-
-interface Waiter {
-  readonly kid: string;
-  readonly deadlineMs: number;
-}
 
 export interface KeySetState {
   readonly limits: KeySetLimits;
@@ -79,8 +68,6 @@ export interface KeySetState {
   readonly failures: number;
   readonly lastResult: 'success' | 'failure' | undefined;
   readonly lastProblem: string | undefined;
-  /** One for each kid, in the order of their deadlines. */
-  readonly waiters: readonly Waiter[];
   /** Kids asked for after the latest fetch started: its success does not settle them. */
   readonly askedDuringFetch: readonly string[];
   /** Kids asked for before the fetch in flight started: its success settles them. */
@@ -111,16 +98,6 @@ export type KidAnswer =
   | { readonly kind: 'known' | 'unknown' }
   | { readonly kind: 'unavailable'; readonly detail: DetailOf<'keys_unavailable'> };
 
-export type KeySetEffect =
-  | { readonly kind: 'fetch'; readonly fetch: number }
-  | { readonly kind: 'abort' }
-  | { readonly kind: 'answer'; readonly kid: string; readonly answer: KidAnswer };
-
-export interface KeySetStep {
-  readonly state: KeySetState;
-  readonly effects: readonly KeySetEffect[];
-}
-
 export function createKeySetState(limits: KeySetLimits): KeySetState {
   return {
     limits,
@@ -137,7 +114,6 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
     failures: 0,
     lastResult: undefined,
     lastProblem: undefined,
-    waiters: [],
     askedDuringFetch: [],
     askedBeforeFetch: [],
     knownAbsent: new Set(),
@@ -147,8 +123,7 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
 
 /** When `woken` is due next, undefined when nothing waits for time to pass. */
 export function nextWakeMs(state: KeySetState): number | undefined {
-  // Callers wait during a fetch only, and then no other one is due.
-  return state.phase === 'waiting' ? state.nextFetchMs : state.waiters[0]?.deadlineMs;
+  return state.phase === 'waiting' ? state.nextFetchMs : undefined;
 }
 
 /** True while there is a set that was confirmed less than maxAge ago. */
@@ -173,74 +148,47 @@ function whyUnavailable(state: KeySetState, nowMs: number): DetailOf<'keys_unava
   return `kid not in the key set${problem}`;
 }
 
-/** The next state and its effects. An event that does not fit the phase changes nothing. */
-export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): KeySetStep {
-  const unchanged = { state, effects: [] };
+/** The next state. An event that does not fit the phase changes nothing. */
+export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): KeySetState {
   switch (event.kind) {
-    case 'seeded': {
+    case 'seeded':
       // Not after a fetch: the issuer's answer is newer than the seed. The negation also refuses NaN.
-      if (state.phase !== 'new' || !(event.ageMs >= 0 && event.ageMs < state.limits.maxAgeMs)) return unchanged;
-      return { state: { ...state, set: event.set, confirmedMs: nowMs - event.ageMs }, effects: [] };
-    }
+      if (state.phase !== 'new' || !(event.ageMs >= 0 && event.ageMs < state.limits.maxAgeMs)) return state;
+      return { ...state, set: event.set, confirmedMs: nowMs - event.ageMs };
     case 'started':
-      return state.phase === 'new' ? beginFetch(state, nowMs) : unchanged;
+      return state.phase === 'new' ? beginFetch(state, nowMs) : state;
     case 'woken':
-      return woken(state, nowMs);
+      return state.phase === 'waiting' && nowMs >= state.nextFetchMs ? beginFetch(state, nowMs) : state;
     case 'asked':
       return asked(state, event.kid, nowMs);
     case 'fetched':
     case 'notModified':
     case 'failed':
-      if (state.phase !== 'fetching' || state.fetch !== event.fetch) return unchanged;
-      return answerAll(afterFetch(state, event, nowMs), nowMs);
+      return state.phase === 'fetching' && state.fetch === event.fetch ? afterFetch(state, event, nowMs) : state;
     case 'changed':
       return changed(state, nowMs);
-    case 'stopped': {
-      const step = answerAll({ ...state, phase: 'stopped', askedDuringFetch: [], askedBeforeFetch: [] }, nowMs);
-      return state.phase === 'fetching' ? { ...step, effects: [{ kind: 'abort' }, ...step.effects] } : step;
-    }
+    case 'stopped':
+      return { ...state, phase: 'stopped' };
   }
 }
 
-function beginFetch(state: KeySetState, nowMs: number): KeySetStep {
-  const fetch = state.fetch + 1;
+function beginFetch(state: KeySetState, nowMs: number): KeySetState {
   const kids = { askedBeforeFetch: state.askedDuringFetch, askedDuringFetch: [] };
-  const begun: KeySetState = { ...state, ...kids, phase: 'fetching', fetch, fetchStartedMs: nowMs, changed: false };
-  return { state: begun, effects: [{ kind: 'fetch', fetch }] };
+  return { ...state, ...kids, phase: 'fetching', fetch: state.fetch + 1, fetchStartedMs: nowMs, changed: false };
 }
 
-function woken(state: KeySetState, nowMs: number): KeySetStep {
-  const late = state.waiters.filter(waiter => waiter.deadlineMs <= nowMs);
-  const effects = late.map(({ kid }): KeySetEffect => {
-    const detail = `the refresh takes longer than ${state.limits.waitMs} ms` as const;
-    return { kind: 'answer', kid, answer: { kind: 'unavailable', detail } };
-  });
-  const waiting = { ...state, waiters: state.waiters.slice(late.length) };
-  if (waiting.phase !== 'waiting' || nowMs < waiting.nextFetchMs) return { state: waiting, effects };
-  const begun = beginFetch(waiting, nowMs);
-  return { state: begun.state, effects: [...effects, ...begun.effects] };
-}
-
-function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
-  const answer = answerNow(state, kid, nowMs);
-  const atOnce: KeySetEffect = { kind: 'answer', kid, answer };
-  if (answer.kind === 'known' || state.phase === 'new' || state.phase === 'stopped')
-    return { state, effects: [atOnce] };
+function asked(state: KeySetState, kid: string, nowMs: number): KeySetState {
+  const { kind } = answerNow(state, kid, nowMs);
+  if (kind === 'known' || state.phase === 'new' || state.phase === 'stopped') return state;
   const isQuiet = nowMs - state.askedMs >= state.limits.quietMs;
-  const earlyFetchesWithoutNews = isQuiet ? 0 : state.earlyFetchesWithoutNews;
-  const noted = { ...state, askedMs: nowMs, earlyFetchesWithoutNews, askedDuringFetch: remember(state, kid) };
-  if (state.phase === 'waiting') {
-    if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(noted, nowMs), kid, nowMs);
-    // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
-    if (answer.kind === 'unknown' && state.knownAbsent.has(kid))
-      return { state: { ...noted, askedDuringFetch: state.askedDuringFetch }, effects: [atOnce] };
-    // Hard rotation (docs/keys.md): the fetch comes at the end of the backoff even if nobody asks again.
-    const nextFetchMs = Math.min(state.nextFetchMs, state.earlyNotBeforeMs);
-    return { state: { ...noted, nextFetchMs }, effects: [atOnce] };
-  }
-  if (state.waiters.some(waiter => waiter.kid === kid)) return { state: noted, effects: [] };
-  if (state.waiters.length >= state.limits.maxWaiters) return { state: noted, effects: [atOnce] };
-  return wait({ state: noted, effects: [] }, kid, nowMs);
+  const asking = { ...state, askedMs: nowMs, ...(isQuiet && { earlyFetchesWithoutNews: 0 }) };
+  const noted = { ...asking, askedDuringFetch: remember(state, kid) };
+  if (state.phase === 'fetching') return noted;
+  if (nowMs >= state.earlyNotBeforeMs) return beginFetch(noted, nowMs);
+  // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
+  if (kind === 'unknown' && state.knownAbsent.has(kid)) return asking;
+  // Hard rotation (docs/keys.md): the fetch comes at the end of the backoff even if nobody asks again.
+  return { ...noted, nextFetchMs: Math.min(state.nextFetchMs, state.earlyNotBeforeMs) };
 }
 
 /** The kids asked for during the fetch, with this one unless it is settled by the fetch in flight or there is no room. */
@@ -250,26 +198,14 @@ function remember({ limits, askedDuringFetch, askedBeforeFetch }: KeySetState, k
   return [...askedDuringFetch, kid];
 }
 
-function wait({ state, effects }: KeySetStep, kid: string, nowMs: number): KeySetStep {
-  const waiter: Waiter = { kid, deadlineMs: nowMs + state.limits.waitMs };
-  return { state: { ...state, waiters: [...state.waiters, waiter] }, effects };
-}
-
-function answerAll(state: KeySetState, nowMs: number): KeySetStep {
-  const effects = state.waiters.map(
-    ({ kid }): KeySetEffect => ({ kind: 'answer', kid, answer: answerNow(state, kid, nowMs) }),
-  );
-  return { state: { ...state, waiters: [] }, effects };
-}
-
-function changed(state: KeySetState, nowMs: number): KeySetStep {
-  if (state.phase === 'fetching') return { state: { ...state, changed: true }, effects: [] };
-  if (state.phase !== 'waiting') return { state, effects: [] };
+function changed(state: KeySetState, nowMs: number): KeySetState {
+  if (state.phase === 'fetching') return { ...state, changed: true };
+  if (state.phase !== 'waiting') return state;
   if (nowMs >= state.notBeforeMs) return beginFetch(state, nowMs);
-  return { state: { ...state, nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) }, effects: [] };
+  return { ...state, nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) };
 }
 
-// After a fetch: the set, the time of the next fetch, and the backoff of early refreshes. The waiters are left to the caller.
+// After a fetch: the set, the time of the next fetch, and the backoff of early refreshes.
 
 function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number): KeySetState {
   const cooled = { ...state, notBeforeMs: nowMs + state.limits.cooldownMs };

@@ -91,11 +91,6 @@ describe('key set state', () => {
       5_120 ask k2
       5_200 fetched k1 k2 → k2: known, k3: unknown
 
-    K-006 is unavailable if the refresh takes longer than 150 ms
-      5_100 ask k2 → fetch; due 5_250
-      5_249 woken
-      5_250 woken → k2: unavailable
-
     K-009 within the cooldown after a success is unknown at once, and triggers a fetch at its end without another lookup
       200 ask k2 → k2: unknown; due 5_100
       5_099 ask k2 → k2: unknown
@@ -139,20 +134,6 @@ describe('key set state', () => {
       3_600_000 ask k1 → fetch
       3_600_010 fails → k1: unavailable
       3_600_020 ask k1 → k1: unavailable
-
-    K-011 beyond maxWaiters is unknown at once
-      5_100 ask a → fetch
-      5_100 ask b
-      5_100 ask c
-      5_100 ask d
-      5_100 ask e → e: unknown
-
-    K-011 beyond maxWaiters is unavailable at once while there is no key set [started]
-      10 ask a
-      10 ask b
-      10 ask c
-      10 ask d
-      10 ask e → e: unavailable
   `;
 
   describeTraces('changed source')`

@@ -3,16 +3,17 @@
 //   5_100 ask k2 → fetch
 //   5_200 fetched k1 k2 → k2: key; due 240_000
 //
-// A line has the monotonic time in ms, an event (or `look` for none), after the arrow all effects that it must have (without an arrow: none),
-// and after the semicolon what must hold then: `due MS` (the next wake-up, or `never`), `uses KID…` (all usable keys), `failed`.
+// A line has the monotonic time in ms, an event (or `look` for none), after the arrow all that it must lead to (without an arrow: nothing): a
+// fetch, its end, the answers for unknown kids, which wait while a fetch is in flight. After the semicolon is what must hold then:
+// `due MS` (the next wake-up, or `never`), `uses KID…` (all usable keys), `failed`.
 import { expect } from 'chai';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import {
+  answerNow,
   createKeySetState,
   isUsable,
   type KeySetEvent,
   type KeySetLimits,
-  type KeySetStep,
   type Keys,
   nextWakeMs,
   reduce,
@@ -25,8 +26,6 @@ export const limits: KeySetLimits = {
   maxRetryMs: 15_000,
   maxEarlyMs: 60_000,
   quietMs: 600_000,
-  waitMs: 150,
-  maxWaiters: 4,
   maxUnknownKids: 4,
 };
 
@@ -53,10 +52,22 @@ export function keySet(...kids: readonly string[]): Keys {
 /** A new state machine. */
 export function machine(overrides: Partial<KeySetLimits> = {}) {
   let state = createKeySetState({ ...limits, ...overrides });
-  const send = (event: KeySetEvent, nowMs: number): KeySetStep => {
-    const step = reduce(state, event, nowMs);
-    state = step.state;
-    return step;
+  const waiting = new Set<string>();
+  /** Returns what the event led to, as traces write it. */
+  const send = (event: KeySetEvent, nowMs: number): readonly string[] => {
+    const before = state;
+    state = reduce(before, event, nowMs);
+    const effects: string[] = [];
+    if (state.fetch !== before.fetch) effects.push('fetch');
+    if (before.phase === 'fetching' && state.phase === 'stopped') effects.push('abort');
+    if (event.kind === 'asked') waiting.add(event.kid);
+    for (const kid of waiting) {
+      const { kind } = answerNow(state, kid, nowMs);
+      if (kind !== 'known' && state.phase === 'fetching') continue;
+      effects.push(`${kid}: ${kind}`);
+      waiting.delete(kid);
+    }
+    return effects;
   };
   return {
     send,
@@ -85,13 +96,8 @@ export function loaded(overrides: Partial<KeySetLimits> = {}): Machine {
   return driven;
 }
 
-export function fetches({ effects }: KeySetStep): number {
-  return effects.filter(effect => effect.kind === 'fetch').length;
-}
-
-/** The effects of a step as traces write them. */
-export function effectsOf({ effects }: Pick<KeySetStep, 'effects'>): readonly string[] {
-  return effects.map(effect => (effect.kind === 'answer' ? `${effect.kid}: ${effect.answer.kind}` : effect.kind));
+export function fetches(effects: readonly string[]): number {
+  return effects.filter(effect => effect === 'fetch').length;
 }
 
 /**
@@ -122,8 +128,8 @@ export function trace(driven: Machine, lines: string): Machine {
     const [, time = '', event = '', effects = '', facts = ''] =
       /^\s*([\d_]+) ([^→;]+?)(?: → ([^;]+?))?(?:; (.+))?$/.exec(line) ?? [];
     const nowMs = numberIn(time);
-    const step = event === 'look' ? { effects: [] } : driven.send(eventOf(event, driven), nowMs);
-    expect(effectsOf(step).join(', '), line).to.equal(effects);
+    const led = event === 'look' ? [] : driven.send(eventOf(event, driven), nowMs);
+    expect(led.join(', '), line).to.equal(effects);
     for (const fact of facts === '' ? [] : facts.split(', ')) expectFact(driven, fact, nowMs, line);
   }
   return driven;

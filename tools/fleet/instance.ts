@@ -57,7 +57,8 @@ export function runInstance(
   let unknownKids = 0;
   let goodMs = Number.POSITIVE_INFINITY;
   let unknownKidMs = firstAfter(Math.max(startMs, environment.unknownKidsFromMs), environment.unknownKidsPerSecond);
-  let waiting: number[] = [];
+  /** Good tokens of a kid that is not known yet: the fetch in flight decides, which takes less than they may wait. */
+  let waiting: { readonly ms: number; readonly kid: Kid }[] = [];
   let usableKid: Kid | undefined;
 
   send({ kind: 'started' });
@@ -81,19 +82,13 @@ export function runInstance(
     }
   }
 
-  /** Returns whether the event led to an answer. */
-  function send(event: KeySetEvent): boolean {
-    const { state: next, effects } = reduce(state, event, nowMs);
-    state = next;
-    for (const effect of effects) {
-      if (effect.kind === 'fetch') beginFetch(effect.fetch);
-      else if (effect.kind === 'answer' && effect.kid.startsWith('k')) {
-        const arrivals = event.kind === 'asked' ? [nowMs] : waiting;
-        if (event.kind !== 'asked') waiting = [];
-        const { kind } = effect.answer;
-        for (const ms of arrivals)
-          observer.good(ms, kind === 'known' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind);
-      }
+  function send(event: KeySetEvent): void {
+    const before = state.fetch;
+    state = reduce(state, event, nowMs);
+    if (state.fetch !== before) beginFetch(state.fetch);
+    if (state.phase !== 'fetching') {
+      for (const { ms, kid } of waiting) observer.good(ms, verdictOf(kid));
+      waiting = [];
     }
     const kid = environment.signingAt(nowMs);
     if (usableKid !== kid && isKnown(kid)) {
@@ -101,17 +96,22 @@ export function runInstance(
       usableKid = kid;
       if (goodMs === Number.POSITIVE_INFINITY) goodMs = firstAfter(nowMs, environment.goodPerSecond);
     } else if (usableKid !== undefined && !isUsable(state, nowMs)) usableKid = undefined;
-    return effects.some(effect => effect.kind === 'answer');
+  }
+
+  function verdictOf(kid: Kid): Verdict {
+    const { kind } = answerNow(state, kid, nowMs);
+    return kind === 'known' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind;
   }
 
   function isKnown(kid: Kid): boolean {
-    return answerNow(state, kid, nowMs).kind === 'known';
+    return verdictOf(kid) === 'allowed';
   }
 
   function useGoodToken(): void {
     const kid = environment.signingAt(nowMs);
-    if (isKnown(kid)) observer.good(nowMs, 'allowed');
-    else if (!send({ kind: 'asked', kid })) waiting.push(nowMs);
+    if (!isKnown(kid)) send({ kind: 'asked', kid });
+    if (!isKnown(kid) && state.phase === 'fetching') waiting.push({ ms: nowMs, kid });
+    else observer.good(nowMs, verdictOf(kid));
   }
 
   function beginFetch(fetch: number): void {

@@ -1,11 +1,11 @@
 // Explores a state machine of key sets exhaustively: breadth first from a few initial states, each state of the model once.
 import { type KeySetLimits, reduce } from '../../../src/keys/key-set-machine.ts';
-import { afterStep, checkRecovery, withWaiters } from './transitions.ts';
+import { afterStep, checkRecovery } from './transitions.ts';
 import { firstWorld, initialSteps, type Step, stepsOf, type World } from './world.ts';
 
 /**
  * Small numbers in the order of the defaults, so that the instants around different limits coincide and the state space stays small. One
- * kid may wait and one may be in the negative cache, so two exceed the limits.
+ * kid may be in the negative cache, so two exceed the limits.
  */
 export const smallLimits: KeySetLimits = {
   cooldownMs: 4,
@@ -14,8 +14,6 @@ export const smallLimits: KeySetLimits = {
   refreshMs: 20,
   maxAgeMs: 30,
   quietMs: 40,
-  waitMs: 2,
-  maxWaiters: 1,
   maxUnknownKids: 1,
 };
 
@@ -38,7 +36,7 @@ export function explore(options: {
   const { limits = smallLimits, maxDepth, isOver = () => false } = options;
   const go = (world: World, step: Step, before: Path | undefined): Node => {
     const path = { step, before };
-    return { world: guarded(() => withWaiters(afterStep(world, step, reduce)), path), path };
+    return { world: guarded(() => afterStep(world, step, reduce), path), path };
   };
   let level = Object.values(initialSteps).map(steps =>
     steps.reduce<Node>(({ world, path }, step) => go(world, step, path), {
@@ -131,7 +129,6 @@ function signatureOf(world: World): string {
       ago(machine.askedMs, limits.quietMs),
       Math.min(maxBackoffSteps, machine.failures),
       world.lastResult === undefined ? '' : world.lastResult === 'success' ? 1 : 0,
-      machine.waiters.map(({ kid, deadlineMs }) => `${kid}${ahead(deadlineMs)}`).join(),
       machine.askedDuringFetch.join(),
       machine.askedBeforeFetch.join(),
       [...machine.knownAbsent].join(),

@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { explore, smallLimits } from './explore.ts';
 
 describe('every sequence of a few events around the limits of a key set', () => {
-  for (const maxWaiters of [1, 2]) {
-    it(`keeps the invariants if at most ${maxWaiters} kid${maxWaiters === 1 ? '' : 's'} may wait`, () => {
-      const limits = { ...smallLimits, maxWaiters, maxUnknownKids: maxWaiters };
+  for (const maxUnknownKids of [1, 2]) {
+    it(`keeps the invariants if at most ${maxUnknownKids} unknown kid${maxUnknownKids === 1 ? ' is' : 's are'} remembered`, () => {
+      const limits = { ...smallLimits, maxUnknownKids };
       const { states, levels } = explore({ limits, maxDepth: 5 });
       expect(levels).to.have.length(6);
       expect(states).to.be.above(1_000);
@@ -16,7 +16,7 @@ describe('every sequence of a few events around the limits of a key set', () => 
   if (seconds > 0)
     it(`keeps the invariants as deep as ${seconds} s allow`, () => {
       const endMs = performance.now() + 1000 * seconds;
-      const limits = { ...smallLimits, maxWaiters: 2, maxUnknownKids: 2 };
+      const limits = { ...smallLimits, maxUnknownKids: 2 };
       const { states } = explore({ limits, maxDepth: 1000, isOver: () => performance.now() > endMs });
       expect(states).to.be.above(1_000);
     });

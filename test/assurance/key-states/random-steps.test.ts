@@ -2,7 +2,7 @@
 // FAST_CHECK_RUNS sets the number of runs, FAST_CHECK_SEED repeats the run of a seed that a failure printed.
 import fc from 'fast-check';
 import { type KeySetLimits, reduce } from '../../../src/keys/key-set-machine.ts';
-import { afterStep, checkRecovery, withWaiters } from './transitions.ts';
+import { afterStep, checkRecovery } from './transitions.ts';
 import { firstWorld, stepsOf } from './world.ts';
 
 const limits: KeySetLimits = {
@@ -12,8 +12,6 @@ const limits: KeySetLimits = {
   maxRetryMs: 1_200,
   maxEarlyMs: 2_000,
   quietMs: 20_000,
-  waitMs: 150,
-  maxWaiters: 1,
   maxUnknownKids: 1,
 };
 
@@ -28,10 +26,10 @@ describe('sixty random events around the limits of a key set', function () {
         for (const choice of choices) {
           const steps = stepsOf(world).filter(({ kind }) => kind !== 'stopped');
           const step = steps[choice % steps.length];
-          if (step !== undefined) world = withWaiters(afterStep(world, step, reduce));
+          if (step !== undefined) world = afterStep(world, step, reduce);
         }
         checkRecovery(world, reduce);
-        withWaiters(afterStep(world, { kind: 'stopped' }, reduce));
+        afterStep(world, { kind: 'stopped' }, reduce);
       }),
       { numRuns: Number(process.env.FAST_CHECK_RUNS ?? 1_000), ...(seed === undefined ? {} : { seed: Number(seed) }) },
     );

@@ -1,13 +1,5 @@
 // The steps of the model in world.ts, and the invariants that must hold after each.
-import {
-  isUsable,
-  type KeySetEffect,
-  type KeySetEvent,
-  type KeySetStep,
-  type KidAnswer,
-  nextWakeMs,
-  type reduce,
-} from '../../../src/keys/key-set-machine.ts';
+import { answerNow, isUsable, type KeySetEvent, nextWakeMs, type reduce } from '../../../src/keys/key-set-machine.ts';
 import { check, isFresh, isInSet, keySets, kids, nameOf, type Step, type World } from './world.ts';
 
 export type Reduce = typeof reduce;
@@ -16,24 +8,12 @@ export type Reduce = typeof reduce;
 export function afterStep(before: World, step: Step, reduceState: Reduce): World {
   if (step.kind === 'passed') return { ...before, nowMs: before.nowMs + step.ms };
   const { nowMs } = before;
-  const result = reduceState(before.machine, step, nowMs);
-  let after = afterEvent({ ...before, machine: result.state }, step);
-  for (const effect of result.effects) after = afterEffect(after, step, effect);
-  checkAsked(before, after, step, result);
+  const machine = reduceState(before.machine, step, nowMs);
+  let after = afterEvent({ ...before, machine }, step);
+  if (machine.fetch !== before.machine.fetch) after = afterFetchStart(after, step, machine.fetch);
+  if (step.kind === 'asked') checkAsked(before, after, step.kid);
   checkState(before, after, step);
   return after;
-}
-
-function afterEffect(world: World, step: Step, effect: KeySetEffect): World {
-  switch (effect.kind) {
-    case 'fetch':
-      return afterFetchStart(world, step, effect.fetch);
-    case 'abort':
-      check(world.inFlight !== undefined && step.kind === 'stopped', 'it aborts a fetch that is not in flight');
-      return { ...world, inFlight: undefined };
-    case 'answer':
-      return afterAnswer(world, step, effect.kid, effect.answer);
-  }
 }
 
 function afterEvent(world: World, event: KeySetEvent): World {
@@ -43,6 +23,8 @@ function afterEvent(world: World, event: KeySetEvent): World {
       return event.ageMs < limits.maxAgeMs ? { ...world, activeSet: 'a', confirmedMs: nowMs - event.ageMs } : world;
     case 'changed':
       return { ...world, isChanged: true };
+    case 'stopped':
+      return { ...world, inFlight: undefined };
     case 'asked': {
       if (isInSet(world, event.kid) || machine.phase === 'new') return world;
       const earlyFetchesWithoutNews = nowMs - world.askedMs >= limits.quietMs ? 0 : world.earlyFetchesWithoutNews;
@@ -111,31 +93,13 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
   };
 }
 
-function afterAnswer(world: World, step: Step, kid: string, { kind }: KidAnswer): World {
-  check((kind === 'known') === isInSet(world, kid), `${kid} has the wrong answer ${kind}`);
-  const isConclusive = world.lastResult === 'success' && isFresh(world);
-  check(kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
-  if (step.kind === 'asked') return world;
-  check(world.waiting[kid] !== undefined, `${kid} is answered although it does not wait`);
-  const { [kid]: _, ...waiting } = world.waiting;
-  return { ...world, waiting };
-}
-
-function checkAsked(before: World, after: World, step: Step, { effects }: KeySetStep): void {
-  if (step.kind !== 'asked') return;
-  const { kid } = step;
-  const answers = effects.filter(effect => effect.kind === 'answer');
-  const waits = after.machine.waiters.some(waiter => waiter.kid === kid);
-  check(
-    answers.every(answer => answer.kid === kid) && answers.length + (waits ? 1 : 0) === 1,
-    `${kid} is not answered once`,
-  );
-  const [answer] = answers;
-  const isConclusive = before.lastResult === 'success' && isFresh(before) && !isInSet(before, kid);
-  if (answer !== undefined && isConclusive && before.machine.phase === 'waiting')
-    check(answer.answer.kind === 'unknown', `${kid} is answered ${answer.answer.kind} while the issuer is healthy`);
-  if (answer === undefined || answer.answer.kind === 'known' || after.machine.phase !== 'waiting') return;
-  const { limits, nowMs, machine } = after;
+function checkAsked(before: World, after: World, kid: string): void {
+  const { machine, limits, nowMs } = after;
+  // While a fetch is in flight, the kid waits for it.
+  if (isInSet(before, kid) || machine.phase !== 'waiting') return;
+  const { kind } = answerNow(machine, kid, nowMs);
+  const isConclusive = before.lastResult === 'success' && isFresh(before);
+  check(kind === (isConclusive ? 'unknown' : 'unavailable'), `${kid} is answered ${kind}`);
   const owedMs = machine.knownAbsent.has(kid)
     ? Number.POSITIVE_INFINITY
     : Math.max(limits.cooldownMs, limits.maxEarlyMs);
@@ -145,29 +109,26 @@ function checkAsked(before: World, after: World, step: Step, { effects }: KeySet
 function checkState(before: World, after: World, step: Step): void {
   const { machine, limits, nowMs } = after;
   const usable = isUsable(machine, nowMs) ? machine.set : undefined;
-  for (const kid of kids) check((usable?.kids.has(kid) === true) === isInSet(after, kid), `${kid} has the wrong key`);
-  if (step.kind === 'fetched' || step.kind === 'notModified' || step.kind === 'failed') {
-    if (before.inFlight !== step.fetch) check(machine === before.machine, 'a late result changes something');
-    else check(machine.waiters.length === 0, 'a kid waits after the fetch');
+  const isConclusive = after.lastResult === 'success' && isFresh(after);
+  for (const kid of kids) {
+    check((usable?.kids.has(kid) === true) === isInSet(after, kid), `${kid} has the wrong key`);
+    const { kind } = answerNow(machine, kid, nowMs);
+    check((kind === 'known') === isInSet(after, kid), `${kid} has the wrong answer ${kind}`);
+    check(kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
   }
-  check(machine.waiters.length <= limits.maxWaiters, 'too many kids wait');
+  if (
+    (step.kind === 'fetched' || step.kind === 'notModified' || step.kind === 'failed') &&
+    before.inFlight !== step.fetch
+  )
+    check(machine === before.machine, 'a late result changes something');
+  check((machine.phase === 'fetching') === (after.inFlight !== undefined), 'the phase is not that of the fetch');
   check(machine.knownAbsent.size <= limits.maxUnknownKids, 'the negative cache is unbounded');
   check(
     machine.askedDuringFetch.length <= limits.maxUnknownKids,
     'the kids that were requested during a fetch are unbounded',
   );
   if (machine.phase !== 'stopped') return;
-  check(after.inFlight === undefined && machine.waiters.length === 0, 'a fetch or a waiter remains after the stop');
   check(nextWakeMs(machine) === undefined, 'it wakes after the stop');
-}
-
-/** Adds the kids that wait since this step. */
-export function withWaiters(world: World): World {
-  const { machine, nowMs } = world;
-  const waiting = { ...world.waiting };
-  for (const { kid } of machine.waiters) waiting[kid] ??= nowMs;
-  check(Object.keys(waiting).length === machine.waiters.length, 'a waiting kid is lost');
-  return { ...world, waiting };
 }
 
 /** Checks liveness: with punctual timers and an issuer that answers, the set becomes usable in time. */
@@ -177,17 +138,9 @@ export function checkRecovery(world: World, reduceState: Reduce): void {
   const latestMs = world.nowMs + (isFresh(world) ? limits.refreshMs : Math.max(limits.maxRetryMs, limits.cooldownMs));
   let at = world;
   const go = (step: Step): void => {
-    at = withWaiters(afterStep(at, step, reduceState));
+    at = afterStep(at, step, reduceState);
   };
   if (at.machine.phase === 'new') go({ kind: 'started' });
-  const [waiter] = at.machine.waiters;
-  if (waiter !== undefined) {
-    const wakeMs = nextWakeMs(at.machine) ?? Number.POSITIVE_INFINITY;
-    check(wakeMs <= at.nowMs + limits.waitMs, `${waiter.kid} would wait too long`);
-    go({ kind: 'passed', ms: Math.max(0, wakeMs - at.nowMs) });
-    go({ kind: 'woken' });
-    check(at.waiting[waiter.kid] === undefined, `${waiter.kid} waits for too long`);
-  }
   while (at.inFlight === undefined) {
     const wakeMs = nextWakeMs(at.machine);
     check(wakeMs !== undefined && wakeMs <= latestMs, 'the set does not become usable in time');

@@ -12,7 +12,7 @@ export const kids = ['a', 'b'] as const;
 const keys = new Map(kids.map(kid => [kid, toKey(kid)] as const));
 export const keySets = { a: setOf('a'), b: setOf('b'), ab: setOf('a', 'b') } as const;
 
-/** A state of the model. Everything but `machine` is derived only from events and effects. */
+/** A state of the model. Everything but `machine` is derived only from events and the fetches that begin. */
 export interface World {
   readonly limits: KeySetLimits;
   readonly machine: KeySetState;
@@ -25,8 +25,6 @@ export interface World {
   /** The set in use. */
   readonly activeSet: keyof typeof keySets | undefined;
   readonly confirmedMs: number;
-  /** The waiting kids, and since when they wait. */
-  readonly waiting: Readonly<Partial<Record<string, number>>>;
   /** A fetch is due as soon as the cooldown is over. */
   readonly isChanged: boolean;
   /** An unknown kid was requested since the latest fetch started. */
@@ -54,7 +52,6 @@ export function firstWorld(limits: KeySetLimits): World {
     lastResult: undefined,
     activeSet: undefined,
     confirmedMs: never,
-    waiting: {},
     isChanged: false,
     isAsked: false,
     isEarly: false,
@@ -140,7 +137,6 @@ function instantsOf({ machine, limits, nowMs }: World): readonly number[] {
     machine.earlyNotBeforeMs,
     confirmedMs + limits.maxAgeMs,
     machine.askedMs + limits.quietMs,
-    ...machine.waiters.map(waiter => waiter.deadlineMs),
   ];
   const around = deadlines.flatMap(deadlineMs => [deadlineMs - 1, deadlineMs, deadlineMs + 1]);
   return [...new Set(around)].filter(instantMs => instantMs > nowMs && Number.isFinite(instantMs));
