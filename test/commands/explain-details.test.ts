@@ -38,129 +38,76 @@ describe('details of explain', () => {
 
   describe('detail of a failed check', () => {
     const seconds = Math.floor(Date.now() / 1000);
-    const rows: readonly (readonly [
-      name: string,
-      check: string,
-      parts: TokenParts,
-      args: readonly string[],
-      why: string,
-    ])[] = [
+    const known = 'roles: owner, member, poster';
+    const both = `${known}; that may GET here: owner, member`;
+    const teams = '--path /api/subscriptions/teams/acct1/members';
+    const dotted = { iss: dottedIssuer, 'https://acct.test/acc': 'acct1' };
+    const rows: readonly (readonly [check: string, why: string, parts: TokenParts, args?: string])[] = [
+      ['audience', `audiences: ${audience}, https://other.test`, { claims: { aud: 'x' } }],
+      ['app', 'app is cli; apps: web', { claims: { app: 'cli' } }],
+      ['role', `roles are "guest"; ${known}`, { claims: { role: 'guest' } }],
+      ['role', `(roles are "guest", "a b"; ${both})`, { claims: { role: ['guest', 'a b'] } }],
+      ['role', `(the token has no role that roles names; ${both})`, { claims: { role: [] } }],
       [
-        'the accepted audiences',
-        'audience',
-        { claims: { aud: 'x' } },
-        [],
-        `audiences: ${audience}, https://other.test`,
-      ],
-      ['the allowed applications', 'app', { claims: { app: 'cli' } }, [], 'app is cli; apps: web'],
-      ['the known roles', 'role', { claims: { role: 'guest' } }, [], 'roles are "guest"; roles: owner, member, poster'],
-      [
-        'the methods of the role',
         'role',
-        { claims: { role: 'member' } },
-        ['--method', 'POST'],
-        'roles are "member", the method is POST; roles.member: GET, HEAD',
-      ],
-      [
-        'all roles of the token',
-        'role',
-        { claims: { role: ['guest', 'a b'] } },
-        [],
-        '(roles are "guest", "a b"; roles: owner, member, poster; that may GET here: owner, member)',
-      ],
-      [
-        'no role of an empty list',
-        'role',
-        { claims: { role: [] } },
-        [],
-        '(the token has no role that roles names; roles: owner, member, poster; that may GET here: owner, member)',
-      ],
-      [
-        'the methods of each of several roles',
-        'role',
-        { claims: { role: ['guest', 'member'] } },
-        ['--method', 'POST'],
         'roles are "guest", "member", the method is POST; roles.member: GET, HEAD',
+        { claims: { role: ['guest', 'member'] } },
+        '--method POST',
       ],
       [
-        'the JSON Pointer for a claim name with dots',
         'role',
-        { claims: { iss: dottedIssuer, 'https://acct.test/acc': 'acct1', realm_access: { roles: ['owner'] } } },
-        [],
         'the token has no claim "realm_access.roles": for a member of an object write the JSON Pointer "/realm_access/roles")',
+        { claims: { ...dotted, realm_access: { roles: ['owner'] } } },
       ],
+      // A claim name that is a URL is no path with dots.
+      ['claims', 'scope from "scope")', { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } }],
       [
-        'no JSON Pointer for a claim name that is a URL',
-        'claims',
-        { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } },
-        [],
-        'scope from "scope")',
-      ],
-      [
-        'the roles of a route',
         'role',
-        { claims: { role: 'member' } },
-        ['--path', '/api/subscriptions/teams/acct1/members'],
         'roles.member: GET, HEAD; the least change: add member to roles of the route /api/subscriptions/:kind/:account_id/members)',
-      ],
-      [
-        'the least grant that a role lacks',
-        'role',
-        { claims: { role: 'Site Poster' } },
-        ['--method', 'POST', '--path', '/api/subscriptions/accounts/acct1/items/:x/7'],
-        'roles.poster.methods: POST /api/subscriptions/accounts/:account_id/comments/*; the least change: add "POST /api/subscriptions/accounts/:account_id/items/:any/7" to roles.poster.methods)',
-      ],
-      [
-        'the grant and the route that a role lacks',
-        'role',
         { claims: { role: 'member' } },
-        ['--method', 'PUT', '--path', '/api/subscriptions/teams/acct1/members'],
+        teams,
+      ],
+      [
+        'role',
+        'roles.poster.methods: POST /api/subscriptions/accounts/:account_id/comments/*; the least change: add "POST /api/subscriptions/accounts/:account_id/items/:any/7" to roles.poster.methods)',
+        { claims: { role: 'Site Poster' } },
+        '--method POST --path /api/subscriptions/accounts/acct1/items/:x/7',
+      ],
+      [
+        'role',
         'the least change: add "PUT /api/subscriptions/:kind/:account_id/members" to roles.member, and member to roles of the route /api/subscriptions/:kind/:account_id/members)',
+        { claims: { role: 'member' } },
+        `--method PUT ${teams}`,
       ],
       [
-        'the path segment of the other account',
         'account',
-        { claims: { acc: 'acct9' } },
-        [],
         'acc in the token is acct9, another account is in segment 4 of the path)',
+        { claims: { acc: 'acct9' } },
       ],
       [
-        'every place of another account',
         'account-named',
-        {},
-        ['--path', '/api/subscriptions/accounts/acct1?account_id=acct2', '--header', 'x-account-id: acct3'],
         'another account is in the header x-account-id, the parameter account_id)',
-      ],
-      ['the empty segment', 'path', {}, ['--path', '/api//x'], 'segment 2 is empty'],
-      ['the escape that this route does not permit', 'route', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%41")'],
-      ['the invalid character', 'path', {}, ['--path', '/api/%20/a;b'], 'segment 3 has ";")'],
-      ['the encoded slash', 'path', {}, ['--path', '/api/%20/a%2fb'], 'segment 3 has "%2f", an encoded slash)'],
-      [
-        'the control character',
-        'path',
         {},
-        ['--path', '/api/%0A'],
-        'segment 2 has "%0A", an encoded control character)',
+        '--path /api/subscriptions/accounts/acct1?account_id=acct2 --header x-account-id:acct3',
       ],
-      ['the broken escape', 'path', {}, ['--path', '/api/%zz'], 'segment 2 has "%")'],
-      [
-        'bytes that are no UTF-8',
-        'path',
-        {},
-        ['--path', '/api/%FF'],
-        'its escapes are not UTF-8, or control characters)',
-      ],
-      ['the required start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
-      ['the routes', 'route', {}, ['--path', '/x'], 'routes: /api/subscriptions/accounts/:account_id/*, '],
-      ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://unreachable.test)'],
-      ['the known kids', 'key', { header: { kid: 'nobody' } }, [], ' ago, kids: "k1", "r1")'],
-      ['the missing claim', 'claims', { claims: { acc: undefined } }, [], 'acc from "acc"'],
-      ['the maximum lifetime', 'times', { claims: { exp: seconds + 1e6 } }, [], 'token.maxLifetimeSeconds is 86400'],
-      ['the clock tolerance', 'times', { claims: { nbf: seconds + 999 } }, [], 'token.clockToleranceSeconds is 30'],
+      ['path', 'segment 2 is empty', {}, '--path /api//x'],
+      ['route', 'segment 2 has "%41")', {}, '--path /api/x%41?%'],
+      ['path', 'segment 3 has ";")', {}, '--path /api/%20/a;b'],
+      ['path', 'segment 3 has "%2f", an encoded slash)', {}, '--path /api/%20/a%2fb'],
+      ['path', 'segment 2 has "%0A", an encoded control character)', {}, '--path /api/%0A'],
+      ['path', 'segment 2 has "%")', {}, '--path /api/%zz'],
+      ['path', 'its escapes are not UTF-8, or control characters)', {}, '--path /api/%FF'],
+      ['path', 'it does not start with /', {}, '--path https://api.test/'],
+      ['route', 'routes: /api/subscriptions/accounts/:account_id/*, ', {}, '--path /x'],
+      ['issuer', 'https://unreachable.test)', { claims: { iss: 'x' } }],
+      ['key', ' ago, kids: "k1", "r1")', { header: { kid: 'nobody' } }],
+      ['claims', 'acc from "acc"', { claims: { acc: undefined } }],
+      ['times', 'token.maxLifetimeSeconds is 86400', { claims: { exp: seconds + 1e6 } }],
+      ['times', 'token.clockToleranceSeconds is 30', { claims: { nbf: seconds + 999 } }],
     ];
-    for (const [name, check, parts, args, why] of rows) {
-      it(`names ${name}`, async () => {
-        expect(await detailOf(parts, check, ...args)).to.contain(why);
+    for (const [check, why, parts, args] of rows) {
+      it(`of ${check} says: ${why}`, async () => {
+        expect(await detailOf(parts, check, ...(args?.split(' ') ?? []))).to.contain(why);
       });
     }
 
