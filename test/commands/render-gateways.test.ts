@@ -154,16 +154,7 @@ describe('render kgateway', () => {
   });
 
   it('sets the limits of the options', async () => {
-    const options = [
-      '--trusted-hops',
-      '1',
-      '--idle-timeout',
-      '60',
-      '--upgrade',
-      'websocket',
-      '--max-headers-kib',
-      '48',
-    ];
+    const options = '--trusted-hops 1 --idle-timeout 60 --upgrade websocket --max-headers-kib 48'.split(' ');
     const files = await filesOf('kgateway', '--config', config(service), ...options);
     expect(files['listener-policy.yaml']?.[0].spec.default.httpSettings).to.deep.include({
       xffNumTrustedHops: 1,

@@ -56,13 +56,8 @@ describe('verify', () => {
   }
 
   const wrongUrls = [
-    'http://gateway.test',
-    'https://user@gateway.test',
-    'https://gateway.test/api',
-    'https://gateway.test?x',
-    'https://gateway.test#x',
-    'ftp://127.0.0.1',
-    'gateway.test',
+    ...'http://gateway.test https://user@gateway.test https://gateway.test/api https://gateway.test?x'.split(' '),
+    ...'https://gateway.test#x ftp://127.0.0.1 gateway.test'.split(' '),
   ];
   for (const url of wrongUrls) {
     it(`exits 1 for the URL ${url}`, async () => {

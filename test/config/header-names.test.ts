@@ -10,45 +10,12 @@ describe('header names in the configuration', () => {
   }
 
   const reserved = [
-    'authorization',
-    'proxy-authorization',
-    'host',
-    'content-length',
-    'content-type',
-    'content-anything',
-    'te',
-    'trailer',
-    'connection',
-    'keep-alive',
-    'transfer-encoding',
-    'upgrade',
-    'expect',
-    'cookie',
-    'set-cookie',
-    'origin',
-    'referer',
-    'user-agent',
-    'forwarded',
-    'via',
-    'range',
-    'accept',
-    'accept-language',
-    'if-match',
-    'sec-fetch-site',
-    'access-control-request-method',
-    'x-request-id',
-    'traceparent',
-    'tracestate',
-    'b3',
-    'x-b3-traceid',
-    'x-forwarded-for',
-    'x-forwarded-client-cert',
-    'x-envoy-original-path',
-    'x-envoy-anything',
-    'x-real-ip',
-    'x-original-url',
-    'x-http-method-override',
-    'grpc-timeout',
+    ...'authorization proxy-authorization host content-length content-type content-anything te trailer'.split(' '),
+    ...'connection keep-alive transfer-encoding upgrade expect cookie set-cookie origin referer'.split(' '),
+    ...'user-agent forwarded via range accept accept-language if-match sec-fetch-site'.split(' '),
+    ...'access-control-request-method x-request-id traceparent tracestate b3 x-b3-traceid'.split(' '),
+    ...'x-forwarded-for x-forwarded-client-cert x-envoy-original-path x-envoy-anything x-real-ip'.split(' '),
+    ...'x-original-url x-http-method-override grpc-timeout'.split(' '),
   ];
   for (const name of reserved) {
     it(`refuse ${name} as an account header`, () => {
@@ -58,19 +25,7 @@ describe('header names in the configuration', () => {
     });
   }
 
-  for (const name of [
-    ':path',
-    ':authority',
-    '',
-    'x account',
-    'x_account_id',
-    'x-account_id',
-    'é',
-    'a:b',
-    'a,b',
-    '-a',
-    'a-',
-  ]) {
+  for (const name of [...':path :authority x_account_id x-account_id é a:b a,b -a a-'.split(' '), '', 'x account']) {
     it(`refuse ${JSON.stringify(name)} as an account header`, () => {
       expect(accountHeaderProblem(name)).to.be.a('string');
     });
@@ -94,26 +49,9 @@ describe('header names in the configuration', () => {
     'shorter than four characters': ['x-', 'ab-', 'a--'],
     'longer than 64 characters': [`${'a'.repeat(64)}-`],
     'with more than five hyphens': ['a-b-c-d-e-f-', 'x------'],
-    'inside a reserved family': [
-      'content-',
-      'content-x-',
-      'x-envoy-',
-      'x-envoy-auth-',
-      'x-forwarded-',
-      'sec-fetch-',
-      'grpc-',
-    ],
+    'inside a reserved family': 'content- content-x- x-envoy- x-envoy-auth- x-forwarded- sec-fetch- grpc-'.split(' '),
     'that covers a reserved family': ['access-', 'cross-'],
-    'that covers a known header': [
-      'x-request-',
-      'user-',
-      'last-',
-      'max-',
-      'x-real-',
-      'strict-transport-',
-      'keep-',
-      'www-',
-    ],
+    'that covers a known header': 'x-request- user- last- max- x-real- strict-transport- keep- www-'.split(' '),
   };
   for (const [why, prefixes] of Object.entries(refused)) {
     for (const prefix of prefixes) {

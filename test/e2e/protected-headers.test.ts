@@ -14,15 +14,9 @@ const path = '/api/subscriptions/accounts/acct1';
 // Every character of a header name that is neither letter nor digit (RFC 9110 section 5.6.2), except the underscore, which Envoy refuses.
 const signs = [..."!#$%&'*+.^`|~"];
 const overrides = [
-  'x-http-method-override',
-  'x-http-method',
-  'x-method-override',
-  'x-original-url',
-  'x-rewrite-url',
-  'x-script-name',
-  'script-name',
-  'x-forwarded-prefix',
-] as const;
+  ...'x-http-method-override x-http-method x-method-override x-original-url x-rewrite-url'.split(' '),
+  ...'x-script-name script-name x-forwarded-prefix'.split(' '),
+];
 
 const accountLookAlikes = [
   ...signs.map(sign => `x${sign}account${sign}id`),
@@ -120,14 +114,7 @@ describe('account and override headers', () => {
       }
 
       it('passes other names that only resemble them', async () => {
-        const names = [
-          'x-http-methods',
-          'x-method',
-          'x.accountid',
-          'my.account.id',
-          'x-original-urls',
-          'x-https-method',
-        ];
+        const names = 'x-http-methods x-method x.accountid my.account.id x-original-urls x-https-method'.split(' ');
         for (const name of names) {
           suite.lab.upstream.clear();
           expect((await send(`${name}: good`)).status, name).to.equal(200);

@@ -28,25 +28,7 @@ const forms: readonly ((character: string) => string)[] = [
   character => encode(character).toUpperCase(),
 ];
 
-const joint = fc.constantFrom(
-  '',
-  '',
-  '',
-  '',
-  '',
-  '-',
-  '_',
-  '.',
-  '[',
-  ']',
-  '%5b',
-  '%2E',
-  '%252d',
-  '%00',
-  '+',
-  '%C2%A0',
-  '!',
-);
+const joint = fc.constantFrom(...'- _ . [ ] %5b %2E %252d %00 + %C2%A0 !'.split(' '), '', '', '', '', '');
 const word = fc
   .constantFrom('_method', '.method', 'method', 'xhttpmethodoverride', 'x-http-method-override', 'x_http_method')
   .chain(name =>

@@ -84,15 +84,7 @@ describe('CheckResponse', () => {
     });
 
     it('O-007 removes other request headers under the prefix, in any spelling', () => {
-      const receivedHeaders = [
-        'x-auth-email',
-        'x_auth-email',
-        'x-auth-uid',
-        'x_auth_uid',
-        'x-authority',
-        'accept',
-        'x-auth-',
-      ];
+      const receivedHeaders = 'x-auth-email x_auth-email x-auth-uid x_auth_uid x-authority accept x-auth-'.split(' ');
       const removed = onTheWire(allow, { receivedHeaders }).ok_response?.headers_to_remove ?? [];
       expect(removed.slice(20)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
     });
