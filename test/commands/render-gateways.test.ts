@@ -110,12 +110,8 @@ describe('render gateway-api', () => {
 
   it('verifies the certificate of account-authz, and warns of a client certificate, which Cilium cannot show', async () => {
     const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
-    const files = await filesOf(
-      'gateway-api',
-      '--config',
-      config({ ...openSettings, listen: '0.0.0.0:9500', tls }),
-      ...namespaces,
-    );
+    const file = config({ ...openSettings, listen: '0.0.0.0:9500', tls });
+    const files = await filesOf('gateway-api', '--config', file, ...namespaces);
     expect(files['backend-tls.yaml']?.[0]).to.deep.include({ metadata: { name: 'account-authz', namespace: 'authz' } });
     const mutual = config({ ...openSettings, listen: '0.0.0.0:9500', tls: { ...tls, clientCaFile: '/ca.crt' } });
     expect((await render('gateway-api', '--config', mutual)).stderr).to.match(

@@ -36,10 +36,11 @@ export const openSettings = {
   protectedResource: { resource: 'https://api.example.com/orders' },
 };
 
-/** The files that render writes for a target, by name. */
-export async function filesOf(target: string, ...args: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
+/** The files that render writes for a target, by name. An argument may be several, between spaces. */
+export async function filesOf(target: string, ...words: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-target-'));
   try {
+    const args = words.flatMap(each => each.split(' '));
     const { code, stderr } = await render(target, ...args, '--out', folder);
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     const read = (name: string) => parseAllDocuments(readFileSync(join(folder, name), 'utf8')).map(each => each.toJS());

@@ -11,15 +11,7 @@ describe('render kubernetes', () => {
   it('writes a component with configuration, bootstrap, both sidecars and their shared socket', async () => {
     const settings = { ...twoPaths, listen: 'unix:/run/authz/authz.sock', admin: '0.0.0.0:9292' };
     const file = config(settings);
-    const files = await filesOf(
-      'kubernetes',
-      '--config',
-      file,
-      '--selector',
-      'team=blue,authz=on',
-      '--namespace',
-      'shop',
-    );
+    const files = await filesOf('kubernetes', '--config', file, '--selector team=blue,authz=on --namespace shop');
     const [component] = files['kustomization.yaml'] ?? [];
     expect(component).to.include({ kind: 'Component', namespace: 'shop' });
     const generated = component.configMapGenerator.flatMap((each: Part) => each.files);
@@ -46,24 +38,6 @@ describe('render kubernetes', () => {
     expect(authz.args.slice(-2)).to.deep.equal(admin);
     expect(authz.lifecycle.preStop.exec.command.slice(3, 5)).to.deep.equal(admin);
     expect(envoy.ports.at(-1)).to.deep.equal({ name: 'envoy-ready', containerPort: 8181 });
-  });
-
-  it('refuses an admin on loopback, where no probe reaches it', async () => {
-    const { code, stderr } = await render('kubernetes', '--config', config({ admin: '127.0.0.1:9300' }));
-    expect({ code, stderr }).to.deep.equal({
-      code: 1,
-      stderr:
-        'account-authz render: admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:9300, for kubernetes\n',
-    });
-  });
-
-  it('refuses a --listen on loopback, where neither the Service nor a probe reaches Envoy', async () => {
-    const { code, stderr } = await render('kubernetes', '--config', config(), '--listen', '[::1]:8888');
-    expect({ code, stderr }).to.deep.equal({
-      code: 1,
-      stderr:
-        'account-authz render: --listen must not be loopback, where neither the Service nor the probes of the kubelet reach Envoy: write 0.0.0.0:8888, for kubernetes\n',
-    });
   });
 
   it('names the files of the configuration that it does not mount, as the pod looks for them', async () => {
@@ -104,18 +78,6 @@ describe('render kubernetes', () => {
     }
   });
 
-  for (const folder of ['', '/etc', '/etc/account-authz', '/etc/account-authz/run', '/etc/envoy', '/app']) {
-    it(`refuses a socket in ${folder}/, where an emptyDir for it does not fit`, async () => {
-      const listen = `unix:${folder}/authz.sock`;
-      const { code, stderr } = await render('kubernetes', '--config', config({ listen }));
-      expect({ code, stderr }).to.deep.equal({
-        code: 1,
-        stderr:
-          'account-authz render: listen of the configuration must be a socket in a folder of its own, such as unix:/run/account-authz/authz.sock, for kubernetes\n',
-      });
-    });
-  }
-
   it('prints the files as YAML documents, each with its name', async () => {
     const { stdout } = await render('kubernetes', '--config', config());
     const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
@@ -147,15 +109,8 @@ describe('render istio', () => {
   });
 
   const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
-  const attached = (attach: string, ...options: readonly string[]): string[] => [
-    '--attach',
-    attach,
-    '--namespace',
-    'shop',
-    '--authz-namespace',
-    'authz',
-    ...options,
-  ];
+  const attached = (attach: string, ...options: readonly string[]): string[] =>
+    `--attach ${attach} --namespace shop --authz-namespace authz`.split(' ').concat(options);
   const labels = ['--selector', 'istio=edge'];
   const cors = ['--cors-origin', 'https://app.example.com'];
 
@@ -232,62 +187,6 @@ describe('render istio', () => {
       expect(route.route.cluster).to.equal(cluster);
     });
   }
-
-  const open = { public: [{ path: '/healthz' }] };
-  const toOrders = ['--upstream', 'orders:80'];
-  for (const [what, changes, args, problem] of [
-    [
-      'a waypoint that should answer preflight requests',
-      {},
-      attached('waypoint', ...toOrders, ...cors),
-      /--attach waypoint has no setting like --cors-origin: .* \(--attach gateway\)/,
-    ],
-    [
-      'a waypoint that should only record',
-      {},
-      attached('waypoint', ...toOrders, '--shadow'),
-      /like --shadow: run the trial with/,
-    ],
-    [
-      'a waypoint by labels',
-      {},
-      attached('waypoint', ...toOrders, ...labels),
-      /like --selector: the policies name the Service/,
-    ],
-    ['a waypoint without a Service', {}, attached('waypoint'), /--upstream must be the Service that is checked/],
-    [
-      'a waypoint with public routes',
-      open,
-      attached('waypoint', ...toOrders),
-      /public and protectedResource .* must be empty/,
-    ],
-    [
-      'a waypoint with account-authz on loopback',
-      { listen: '127.0.0.1:9191' },
-      attached('waypoint', ...toOrders),
-      /must not be loopback/,
-    ],
-    [
-      'a waypoint without a namespace',
-      {},
-      ['--attach', 'waypoint', ...toOrders],
-      /--namespace .* must name the namespace of account-authz/,
-    ],
-    ['a gateway without labels', {}, attached('gateway'), /--selector must have the labels/],
-    [
-      'a gateway with public routes and no Service',
-      open,
-      attached('gateway', ...labels),
-      /--upstream must be the full name of a Service/,
-    ],
-    ['a sidecar that should ask a Service', {}, attached('sidecar'), /must be a loopback port, without tls/],
-  ] as const) {
-    it(`refuses ${what}`, async () => {
-      const { code, stderr } = await render('istio', '--config', config({ ...service, ...changes }), ...args);
-      expect(stderr).to.match(problem);
-      expect(code).to.equal(1);
-    });
-  }
 });
 
 describe('render --name', () => {
@@ -319,14 +218,7 @@ describe('render envoy-gateway', () => {
 
   it('routes every configured path to the Service, and checks it with account-authz', async () => {
     const args = ['--config', config(service), '--upstream', 'orders:9000', '--name', 'shop', '--authz-host', 'authz'];
-    const files = await filesOf(
-      'envoy-gateway',
-      ...args,
-      '--cors-origin',
-      'https://app.example.com',
-      '--trusted-hops',
-      '1',
-    );
+    const files = await filesOf('envoy-gateway', ...args, '--cors-origin https://app.example.com --trusted-hops 1');
     const [route] = files['http-route.yaml'] ?? [];
     expect(route.spec.rules[0].matches.map(({ path }: Part) => path.value)).to.deep.equal([
       '/api/orders',
@@ -431,11 +323,8 @@ describe('render envoy-gateway', () => {
   });
 
   it('removes look-alikes of account headers, and keeps the headers themselves', async () => {
-    const files = await filesOf(
-      'envoy-gateway',
-      '--config',
-      config({ ...service, account: { headers: ['x-my-org-id', 'tenant'] } }),
-    );
+    const file = config({ ...service, account: { headers: ['x-my-org-id', 'tenant'] } });
+    const files = await filesOf('envoy-gateway', '--config', file);
     const removed = files['client-traffic-policy.yaml']?.[0].spec.headers.earlyRequestHeaders.removeOnMatch;
     const pattern = new RegExp(`^(?:${removed.at(-1).value})$`);
     for (const name of ['x.my-org-id', 'x-my.org-id', 'x-my-org.id', 'x.my.org.id']) expect(name).to.match(pattern);
