@@ -165,7 +165,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'retry.host.previous_hosts.v3.PreviousHostsPredicate': '',
   'config.metrics.v3.StatsdSink': 'address tcp_cluster_name prefix',
   'config.trace.v3.OpenTelemetryConfig': 'grpc_service http_service service_name resource_detectors sampler',
-  'config.bootstrap.v3.Admin': `address ignore_global_conn_limit profile_path socket_options access_log access_log_path=/dev/null allow_paths`,
+  'config.bootstrap.v3.Admin': `address ignore_global_conn_limit profile_path socket_options access_log access_log_path allow_paths`,
   'config.bootstrap.v3.Bootstrap.StaticResources': 'listeners clusters secrets',
   'config.bootstrap.v3.LayeredRuntime': 'layers',
   'config.overload.v3.OverloadManager': `refresh_interval resource_monitors actions buffer_factory_config loadshed_points`,

@@ -179,15 +179,17 @@ function readChecks(
   });
 }
 
-// Another ext_authz may ask another service; one over HTTP always does. If all of them do, a cluster has the wrong address instead.
+// Another ext_authz may ask another service, perhaps at the same port of another machine; one over HTTP always does. If all of them do, a
+// cluster has the wrong address instead.
 function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
   const overGrpc = checks.filter(({ settings }) => !settings.field('http_service').isPresent);
   const at = (wanted: boolean | undefined) =>
     overGrpc.filter(({ cluster, config }) => isAt(cluster, config.listen) === wanted);
-  const named = at(undefined).filter(({ cluster }) =>
-    [cluster?.name ?? '', ...(cluster?.keys ?? [])].some(each => each.includes(authzCluster)),
-  );
-  return [at(true), named, at(undefined), overGrpc].find(each => each.length > 0) ?? [];
+  const isNamed = ({ cluster }: AuthzFilter): boolean =>
+    [cluster?.name ?? '', ...(cluster?.keys ?? [])].some(each => each.includes(authzCluster));
+  const [here, open] = [at(true), at(undefined)];
+  const choices = [here.filter(isNamed), open.filter(isNamed), here, open, overGrpc];
+  return choices.find(each => each.length > 0) ?? [];
 }
 
 function runsForProtected(filter: HttpFilter, { protectedScopes }: ConnectionManager): boolean {

@@ -84,8 +84,8 @@ export function findNotJudged(
   /** An enum value by its name or its number. */
   function visitValue(at: ProtoValue, field: string, good: readonly string[], names: readonly string[]): void {
     const text = at.scalarText() ?? '';
-    if (!good.includes(text) && !good.includes(names[Number(text)] ?? ''))
-      add(at, 'has a value that is not judged', field);
+    const isGood = (name = '') => good.some(each => each.toUpperCase() === name.toUpperCase());
+    if (!isGood(text) && !isGood(names[Number(text)])) add(at, 'has a value that is not judged', field);
   }
 
   function visitExtension(value: ProtoValue): void {

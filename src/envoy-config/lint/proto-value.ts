@@ -117,12 +117,12 @@ export class ProtoValue {
     return seconds;
   }
 
-  /** The number of an enum value; -1 for an unknown name. */
+  /** The number of an enum value, by names in upper case, since Envoy ignores the case; -1 for an unknown name. */
   choice(names: Readonly<Record<string, number>>): number | undefined {
     const scalar = this.#scalar();
     const number = toNumber(scalar);
     if (number !== undefined || !this.isPresent) return number;
-    if (typeof scalar === 'string') return Object.hasOwn(names, scalar) ? names[scalar] : -1;
+    if (typeof scalar === 'string') return names[scalar.toUpperCase()] ?? -1;
     this.cannotBeJudged('is not the name of a value');
     return undefined;
   }

@@ -116,7 +116,8 @@ function isEqual(at: ProtoValue, wanted: unknown, names: readonly string[]): boo
   if (typeof wanted === 'object' && wanted !== null)
     return Object.entries(wanted).every(([name, each]) => isEqual(at.field(name), each, []));
   const text = at.scalarText() ?? '';
-  return [text, names[Number(text)]].includes(String(wanted)) || statusNumbers[String(wanted)] === text;
+  const number = statusNumbers[String(wanted)] ?? names.indexOf(String(wanted)).toString();
+  return [number, String(wanted).toUpperCase()].includes(text.toUpperCase());
 }
 
 function format(value: unknown): string {

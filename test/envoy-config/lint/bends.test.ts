@@ -280,5 +280,7 @@ describe('bent bootstraps', () => {
 
   it('finds nothing in the shipped one, and judges all of it', () => {
     expect(lintAfter(() => undefined)).to.deep.equal({ problems: [], notJudged: [] });
+    const lowerCase = { type: 'static', lb_policy: 'round_robin' };
+    expect(lintAfter(p => set(p.upstream, lowerCase))).to.deep.equal({ problems: [], notJudged: [] });
   });
 });

@@ -624,6 +624,10 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'not judged',
       p => set(p.upstream, { transport_socket: upstreamTls({ validation_context: { system_root_certs: {} } }) }),
     ],
+    'the original destination in lower case': [
+      'not judged',
+      p => other(p, { name: 'x', type: 'original_dst', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' }),
+    ],
     'an admin socket for everybody': [
       'not judged',
       p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock', mode: 511 } } }),

@@ -119,6 +119,16 @@ export const harmlessRoutes: HarmlessEdits = {
     }),
   'disabled upstream filters': p =>
     set(p.filters[3].typed_config, { upstream_http_filters: [{ ...filter('lua.v3.Lua'), disabled: true }] }),
+  'another ext_authz filter for a service at the same port of another machine': p => {
+    set(p.config, { listen: '0.0.0.0:9191' });
+    const other = set(copyOf(p.authz), { name: 'opa' });
+    p.root.static_resources.clusters.push(other);
+    set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
+      address: 'authz.test',
+    });
+    set(p.authz, { type: 'STRICT_DNS' });
+    p.filters.unshift(filter('ext_authz.v3.ExtAuthz', { grpc_service: { envoy_grpc: { cluster_name: 'opa' } } }));
+  },
   'another ext_authz filter for another service': p => {
     const other = copyOf(p.authz);
     other.name = 'other-authz';
