@@ -8,14 +8,7 @@ import { promisify } from 'node:util';
 import { parse, parseDocument, stringify } from 'yaml';
 import { allPages } from '../../lab/document.ts';
 import { type Authentication, audience } from './authentication.ts';
-import {
-  extendMesh,
-  gatewayConfig,
-  gatewayKustomization,
-  gatewayObjects,
-  gatewayOptions,
-  gatewayPods,
-} from './istio-gateway.ts';
+import { extendMesh, gatewayKustomization, gatewayObjects, gatewayOptions, gatewayPods } from './istio-gateway.ts';
 import { kubectl } from './kubectl.ts';
 
 const run = promisify(execFile);
@@ -127,7 +120,8 @@ async function writeKustomization(
     case 'istio waypoint': {
       const target = join(overlays, 'istio-gateway');
       const attach = name === 'istio gateway' ? 'gateway' : 'waypoint';
-      await write(target, gatewayConfig(await configOf('istio')), gatewayKustomization(attach));
+      const listen = 'listen: 0.0.0.0:9191\nlistenInsecure: true';
+      await write(target, (await configOf('istio')).replace(/^listen: .*$/m, listen), gatewayKustomization(attach));
       await writeFile(join(target, 'gateway.yaml'), gatewayObjects(attach));
       await product(['render', 'istio', '--config', 'config.yaml', ...gatewayOptions(attach), '--out', '.'], target);
       await extendMesh(await readFile(join(target, 'mesh-config.yaml'), 'utf8'));

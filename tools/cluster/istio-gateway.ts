@@ -13,11 +13,6 @@ export function gatewayOptions(attach: Attach): readonly string[] {
   return ['--attach', attach, '--name', 'edge', '--namespace', 'subscriptions', ...place];
 }
 
-/** account-authz is a Service there, and the mesh encrypts. */
-export function gatewayConfig(config: string): string {
-  return config.replace(/^listen: .*$/m, 'listen: 0.0.0.0:9191\nlistenInsecure: true');
-}
-
 /** The gateway `edge` with a route for everything, and before the Service a waypoint. */
 export function gatewayObjects(attach: Attach): string {
   const gateway = (name: string, type: string, port: number, protocol: string): string => `
@@ -43,10 +38,12 @@ data: { deployment: "spec: { replicas: 2, template: { spec: { securityContext: {
 }
 
 export function gatewayKustomization(attach: Attach): object {
-  const label = 'op: add, path: /metadata/labels/istio.io~1';
+  const label = '- { op: add, path: /metadata/labels/istio.io~1';
   const useWaypoint = `
   - target: { kind: Service, name: subscriptions }
-    patch: '[{ ${label}use-waypoint, value: waypoint }, { ${label}ingress-use-waypoint, value: "true" }]'`;
+    patch: |
+      ${label}use-waypoint, value: waypoint }
+      ${label}ingress-use-waypoint, value: "true" }`;
   return parse(`
 namespace: subscriptions
 resources: [../../base, gateway.yaml, authorization-policy.yaml, destination-rule.yaml${attach === 'gateway' ? ', envoy-filter.yaml' : ''}]
@@ -54,9 +51,9 @@ components: [../../components/authz-service]
 configMapGenerator: [{ name: account-authz-config, files: [config.yaml, ca.pem] }]
 patches: # as docs/deploy/istio.md says
   - target: { kind: Deployment, name: account-authz }
-    patch: '[{ op: remove, path: /spec/template/spec/volumes/0/projected/sources/1 }]'
+    patch: '- { op: remove, path: /spec/template/spec/volumes/0/projected/sources/1 }'
   - target: { kind: Service, name: account-authz }
-    patch: '[{ op: remove, path: /spec/clusterIP }]'${attach === 'waypoint' ? useWaypoint : ''}
+    patch: '- { op: remove, path: /spec/clusterIP }'${attach === 'waypoint' ? useWaypoint : ''}
 `);
 }
 
