@@ -1,6 +1,6 @@
 // What all commands share: their streams and environment, options, usage, and how a problem ends them.
 import { parseArgs } from 'node:util';
-import { isKeyFileError } from '../keys/key-ring.ts';
+import { KeyFileError } from '../keys/key-ring.ts';
 import type { LogDestination } from '../service/log-destination.ts';
 import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
@@ -70,7 +70,7 @@ export function defineCommand<const Definitions extends OptionDefinitions>(
       io.stdout.write(usage);
       return 0;
     } catch (error) {
-      if (!(error instanceof CommandError) && !isKeyFileError(error)) throw error;
+      if (!(error instanceof CommandError) && !(error instanceof KeyFileError)) throw error;
       const areLines = error instanceof CommandError && error.areLines;
       io.stderr.write(areLines ? error.message : `account-authz ${name}: ${printable(error.message, maxLineLength)}\n`);
       return 1;

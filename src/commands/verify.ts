@@ -1,5 +1,5 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
-import { isKeyFileError } from '../keys/key-ring.ts';
+import { KeyFileError } from '../keys/key-ring.ts';
 import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
 import { hostEntryOf, maxRequests } from '../offline/verify/plan.ts';
@@ -83,7 +83,7 @@ async function loadKeys(settings: FetchSettings): Promise<FetchedKeys> {
   try {
     return await fetchKeys(settings);
   } catch (error) {
-    if (!isKeyFileError(error)) throw error;
+    if (!(error instanceof KeyFileError)) throw error;
     settings.onWarning(error.message);
     const { config } = settings;
     const issuers = config.issuers.filter(({ jwksFile }) => jwksFile === undefined);

@@ -26,10 +26,16 @@ export interface FetchFiles {
   readonly clientKeyFile?: string | undefined;
 }
 
+/** For a conditional request (RFC 9110 section 13.1.2). */
+export interface Validator {
+  readonly url: string;
+  readonly etag: string;
+}
+
 export interface FetchRequest extends FetchFiles {
   readonly url: string;
-  /** Undefined: an answer 304 is a problem. */
-  readonly etag?: string | undefined;
+  /** Undefined, or of another URL: an answer 304 is a problem. */
+  readonly validator?: Validator | undefined;
   readonly bearerToken?: string | undefined;
   readonly proxy: ProxySettings;
   /** Every address of a host, in the order of preference. Defaults to that of the system. */
@@ -42,9 +48,9 @@ export type FetchResult =
   | {
       readonly kind: 'document';
       readonly bytes: Uint8Array;
-      readonly etag: string | undefined;
+      readonly validator?: Validator | undefined;
       /** Without its parameters: `text/html`. It decides nothing. */
-      readonly mediaType: string | undefined;
+      readonly mediaType?: string | undefined;
     }
   | { readonly kind: 'notModified' }
   | Problem;
@@ -57,12 +63,13 @@ const closed = 'connection closed';
 
 /** The signal bounds the whole fetch, the body included. */
 export async function fetchDocument(request: FetchRequest, signal: AbortSignal): Promise<FetchResult> {
-  const { etag, bearerToken, proxy, lookup = host => dns.lookup(host, { all: true }) } = request;
+  const { validator, bearerToken, proxy, lookup = host => dns.lookup(host, { all: true }) } = request;
   const opened = new Set<Socket>();
   const close = (): void => {
     for (const socket of opened) socket.destroy();
   };
   signal.addEventListener('abort', close);
+  const sentEtag = validator?.url === request.url ? validator.etag : undefined;
   let wasAskedForCertificate = false;
   try {
     const url = new URL(request.url);
@@ -81,11 +88,12 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
         'accept-encoding': 'identity',
         'user-agent': 'account-authz',
         connection: 'close',
-        ...(etag !== undefined && { 'if-none-match': etag }),
+        ...(sentEtag !== undefined && { 'if-none-match': sentEtag }),
         ...(bearerToken !== undefined && { authorization: `Bearer ${bearerToken}` }),
       },
     });
-    return await readResponse(response, etag);
+    if (response.statusCode === 304 && sentEtag !== undefined) return { kind: 'notModified' };
+    return await readResponse(response, request.url);
   } catch (error) {
     const reason = networkProblem(error);
     const isAboutCertificate = reason === closed && wasAskedForCertificate;
@@ -206,9 +214,8 @@ function send(socket: Socket, options: RequestOptions): Promise<IncomingMessage>
   });
 }
 
-async function readResponse(response: IncomingMessage, sentEtag: string | undefined): Promise<FetchResult> {
+async function readResponse(response: IncomingMessage, url: string): Promise<FetchResult> {
   const { statusCode = 0, headers } = response;
-  if (statusCode === 304 && sentEtag !== undefined) return { kind: 'notModified' };
   if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) return problem('redirect refused');
   if (statusCode !== 200) return problem(`status ${statusCode}`);
   const { etag = '', 'content-encoding': encoding = 'identity' } = headers;
@@ -217,7 +224,8 @@ async function readResponse(response: IncomingMessage, sentEtag: string | undefi
   const body = await readBody(response);
   const bytes = decode === undefined ? body : await decode(body, { maxOutputLength: maxDocumentBytes });
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim();
-  return { kind: 'document', bytes, mediaType, etag: /^(?:W\/)?"[!#-~]{0,256}"$/.test(etag) ? etag : undefined };
+  const validator = /^(?:W\/)?"[!#-~]{0,256}"$/.test(etag) ? { url, etag } : undefined;
+  return { kind: 'document', bytes, mediaType, validator };
 }
 
 // Some servers compress despite `identity`. At most one coding, never a chain (CVE-2026-22036).
@@ -282,14 +290,9 @@ function createContext({ ca, client }: Trust): tls.SecureContext {
   });
 }
 
-/** Since Node 22.15. */
-interface TlsRoots {
-  getCACertificates?(type: 'default'): readonly string[];
-}
-
 /** The root certificates of this process: from Node 22.15 on with those of NODE_EXTRA_CA_CERTS and --use-system-ca, else Node's own. */
 export function rootsInForce(
-  node: TlsRoots & { readonly rootCertificates: readonly string[] } = tls,
+  node: { readonly rootCertificates: readonly string[]; getCACertificates?(type: 'default'): readonly string[] } = tls,
 ): readonly string[] {
   return node.getCACertificates?.('default') ?? node.rootCertificates;
 }

@@ -8,8 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import { errorCode } from '../text/problem.ts';
-import type { Lookup } from './fetch.ts';
+import type { FetchResult, Validator } from './fetch.ts';
 import {
   type KeySet,
   type KeySetProblem,
@@ -30,14 +29,7 @@ import {
   nextWakeMs,
   reduce,
 } from './key-set-machine.ts';
-import {
-  createSource,
-  type IssuerKeySettings,
-  locationKey,
-  type SourceResult,
-  sourceFiles,
-  type Validator,
-} from './key-source.ts';
+import { createSource, type IssuerKeySettings, locationKey, sourceFiles } from './key-source.ts';
 import type { ProxySettings } from './proxy.ts';
 import { findTokenKey, type TokenKey, type TokenKeyHeader } from './token-key.ts';
 
@@ -97,9 +89,9 @@ export interface KeyRingObserver {
 
 export interface KeyRing {
   readonly issuers: ReadonlyMap<string, IssuerRing>;
-  /** The usable keys, for a ring of the same location with other times, files or issuers. */
-  exportKeys(): InheritedKeys | undefined;
-  /** Does not wait for the source. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
+  /** The usable keys, for a ring of the same location (see locationKey) with other times, files or issuers. */
+  exportKeys(location: string): InheritedKeys | undefined;
+  /** Does not wait for the source. Rejects with a KeyFileError only. */
   start(): Promise<void>;
   /** Resolves when the fetch in flight has ended, successful or not. */
   fetchEnded(): Promise<void>;
@@ -113,7 +105,6 @@ export interface KeyRingOptions {
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
-  readonly lookup?: Lookup | undefined;
   /** Runs a fetch once fewer are in flight than may be. Shared with other rings, as are the next two. */
   readonly limitFetches: <Result>(fetch: () => Promise<Result>) => Promise<Result>;
   readonly watchFiles: WatchFiles;
@@ -131,17 +122,15 @@ const maxDelayMs = 5_000;
 /** How long an unknown kid waits for the fetch in flight, and how many may wait. */
 const waitMs = 150;
 const maxWaiting = 1024;
-const keyFileErrorCode = 'ERR_KEY_FILE';
 
-/** True for the rejection of `start` because a jwksFile is missing or broken. */
-export function isKeyFileError(error: unknown): error is Error {
-  return error instanceof Error && errorCode(error) === keyFileErrorCode;
-}
+/** A jwksFile is missing or broken at the start. */
+export class KeyFileError extends Error {}
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { keys: settings, observer, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = options;
   const [first] = options.issuers;
   const { algorithms, jwksFile } = first;
+  const location = locationKey(first);
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
   const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
@@ -149,7 +138,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   let lastWarning: string | undefined;
   const seed = createKeySeed({
     issuers,
-    location: locationKey(first),
+    location,
     algorithms,
     // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
     cacheDirectory: jwksFile === undefined ? settings.cacheDirectory : undefined,
@@ -269,9 +258,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   return {
     issuers: new Map(issuers.map(issuer => [issuer, { issuer, find, isInForce, status: () => status(issuer) }])),
-    exportKeys() {
+    exportKeys(other) {
       const { set, confirmedMs = 0 } = state;
-      return hasUsableKeys() ? { set, ageMs: monotonicNow() - confirmedMs } : undefined;
+      return other === location && hasUsableKeys() ? { set, ageMs: monotonicNow() - confirmedMs } : undefined;
     },
     async start() {
       if (state.phase !== 'new') return;
@@ -293,8 +282,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const { lastResult, lastProblem = 'not read' } = state;
       if (lastResult === 'success') return;
       await stop();
-      const message = `jwksFile of ${first.issuer}: ${lastProblem}: ${jwksFile}`;
-      throw Object.assign(new Error(message), { code: keyFileErrorCode });
+      throw new KeyFileError(`jwksFile of ${first.issuer}: ${lastProblem}: ${jwksFile}`);
     },
     async fetchEnded() {
       await inFlight?.done;
@@ -303,7 +291,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   };
 }
 
-function toOutcome(read: SourceResult, parsed: KeySet | KeySetProblem | undefined): FetchOutcome {
+function toOutcome(read: FetchResult, parsed: KeySet | KeySetProblem | undefined): FetchOutcome {
   if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed };
   const { kind, problem } = { problem: '', ...read, ...parsed };
   return kind === 'problem' ? { kind: 'failed', problem } : { kind: 'notModified' };

@@ -3,7 +3,6 @@
 import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
-import type { Lookup } from './fetch.ts';
 import {
   createKeyRing,
   type IssuerRing,
@@ -12,6 +11,7 @@ import {
   type KeyRingOptions,
   type KeySettings,
 } from './key-ring.ts';
+import type { InheritedKeys } from './key-seed.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
 import type { ProxySettings } from './proxy.ts';
 
@@ -20,7 +20,7 @@ export interface KeyRings {
   active(): readonly IssuerRing[];
   /**
    * Starts the new rings of these settings beside the active ones. Waits for no source, except for a moment where usable keys are
-   * replaced by none. Rejects and stops what it started if a jwksFile is missing or broken, see isKeyFileError.
+   * replaced by none. Rejects and stops what it started if a jwksFile is missing or broken, with a KeyFileError.
    */
   prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings>;
   /** Stops all rings, also those in preparation. */
@@ -38,13 +38,6 @@ export interface PreparedKeyRings {
   discard(): Promise<void>;
 }
 
-interface ActiveRing {
-  readonly ring: KeyRing;
-  readonly location: string;
-  /** What it was made from besides its ringKey. */
-  readonly settings: string;
-}
-
 // Enough for most fetches, and short within the five seconds of a reload.
 const usualHeadStartMs = 1000;
 const usualMaxFetches = 32;
@@ -58,15 +51,14 @@ export function createKeyRings(options: {
   /** The limit of fetches in flight. Defaults to 32. */
   readonly maxFetches?: number;
   readonly watchFiles?: WatchFiles;
-  readonly lookup?: Lookup | undefined;
 }): KeyRings {
   const { headStartMs = usualHeadStartMs, maxFetches = usualMaxFetches } = options;
   const { seedReadOnly = false, watchFiles = createFileWatch() } = options;
   const limitFetches = createLimit(maxFetches);
   const shared = { ...options, seedReadOnly, watchFiles, limitFetches, monotonicNow: createAgeClock() };
   const running = new Set<KeyRing>();
-  /** By ringKey. */
-  let activeRings: ReadonlyMap<string, ActiveRing> = new Map();
+  /** By all that they are made from, see groupByRing. */
+  let activeRings: ReadonlyMap<string, KeyRing> = new Map();
   /** In the order of the configuration. */
   let activeIssuers: ReadonlyMap<string, IssuerRing> = new Map();
   let isStopped = false;
@@ -76,38 +68,32 @@ export function createKeyRings(options: {
     running.delete(ring);
   }
 
-  /** The ring of each group of issuers: the active one if it has the same settings, or else a new one, which is in `added` too. */
-  function chooseRings(issuers: readonly IssuerKeySettings[], keys: KeySettings) {
-    const usedBefore = new Map(
-      [...activeRings.values()].flatMap(active => Array.from(active.ring.issuers.keys(), issuer => [issuer, active])),
-    );
-    const nextRings = new Map<string, ActiveRing>();
-    const added = new Set<KeyRing>();
-    for (const [id, members] of groupByRing(issuers)) {
-      const settings = JSON.stringify([keys, members.map(({ issuer }) => issuer)]);
-      const before = activeRings.get(id);
-      if (before?.settings === settings) {
-        nextRings.set(id, before);
-        continue;
-      }
-      // It takes over the keys of the ring that one of its issuers uses now, if that is of the same location.
-      const location = locationKey(members[0]);
-      const sources = members.map(({ issuer }) => usedBefore.get(issuer));
-      const inherited = sources.find(each => each?.location === location)?.ring.exportKeys();
-      const ring = createKeyRing({ ...shared, issuers: members, keys, inherited });
-      nextRings.set(id, { ring, location, settings });
-      added.add(ring);
-    }
-    return { nextRings, added };
+  /** Those of a ring of the same location that one of these issuers uses now. */
+  function keysFor(issuers: KeyRingOptions['issuers']): InheritedKeys | undefined {
+    const location = locationKey(issuers[0]);
+    return [...activeRings.values()]
+      .filter(ring => issuers.some(({ issuer }) => ring.issuers.has(issuer)))
+      .map(ring => ring.exportKeys(location))
+      .find(keys => keys !== undefined);
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    const { nextRings, added } = chooseRings(issuers, keys);
-    const next = new Map<string, IssuerRing>();
-    for (const settings of issuers) {
-      const used = nextRings.get(ringKey(settings))?.ring.issuers.get(settings.issuer);
-      if (used !== undefined) next.set(settings.issuer, used);
+    const nextRings = new Map<string, KeyRing>();
+    const added = new Set<KeyRing>();
+    const byIssuer = new Map<string, IssuerRing>();
+    for (const [id, members] of groupByRing(issuers, keys)) {
+      const ring =
+        activeRings.get(id) ?? createKeyRing({ ...shared, issuers: members, keys, inherited: keysFor(members) });
+      nextRings.set(id, ring);
+      if (!activeRings.has(id)) added.add(ring);
+      for (const [issuer, used] of ring.issuers) byIssuer.set(issuer, used);
     }
+    const next = new Map(
+      issuers.flatMap(({ issuer }) => {
+        const used = byIssuer.get(issuer);
+        return used === undefined ? [] : [[issuer, used] as const];
+      }),
+    );
     const discard = async (): Promise<void> => {
       await Promise.all(Array.from(added, stopRing));
     };
@@ -131,8 +117,7 @@ export function createKeyRings(options: {
         const before = activeRings;
         activeRings = nextRings;
         activeIssuers = next;
-        const staying = new Set(Array.from(nextRings.values(), ({ ring }) => ring));
-        for (const { ring } of before.values()) if (!staying.has(ring)) void stopRing(ring);
+        for (const [id, ring] of before) if (!nextRings.has(id)) void stopRing(ring);
       },
       discard,
     };
@@ -156,21 +141,24 @@ async function fetched(rings: Iterable<KeyRing>): Promise<void> {
   await Promise.all(Array.from(rings, ring => ring.fetchEnded()));
 }
 
-function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, KeyRingOptions['issuers']> {
+/**
+ * The issuers of each ring, by all that it is made from. Those of the same location and files share one: what the source answers may depend
+ * on who asks, and whom to trust is theirs to say.
+ */
+function groupByRing(issuers: readonly IssuerKeySettings[], keys: KeySettings) {
   const groups = new Map<string, [IssuerKeySettings, ...IssuerKeySettings[]]>();
   for (const issuer of issuers) {
-    const id = ringKey(issuer);
+    const { caFile, clientCertFile, clientKeyFile, bearerTokenFile, allowHttp } = issuer;
+    const files = [caFile, clientCertFile, clientKeyFile, bearerTokenFile];
+    const id = JSON.stringify([locationKey(issuer), files, allowHttp]);
     const group = groups.get(id);
     if (group === undefined) groups.set(id, [issuer]);
     else group.push(issuer);
   }
-  return groups;
-}
-
-/** Issuers with the same key share a ring: what the source answers may depend on who asks, and whom to trust is theirs to say. */
-function ringKey(issuer: IssuerKeySettings): string {
-  const { caFile, clientCertFile, clientKeyFile, bearerTokenFile, allowHttp } = issuer;
-  return JSON.stringify([locationKey(issuer), caFile, clientCertFile, clientKeyFile, bearerTokenFile, allowHttp]);
+  return Array.from(groups, ([id, members]) => {
+    const names = members.map(({ issuer }) => issuer);
+    return [JSON.stringify([id, names, keys]), members] as const;
+  });
 }
 
 /** Runs at most so many at once, the others in the order of the calls. */

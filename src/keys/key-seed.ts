@@ -2,7 +2,7 @@
 // the keys, written atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
 import { hash, randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { itemsOf, memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { errorCode } from '../text/problem.ts';
@@ -133,13 +133,7 @@ function isWritableByOthers(stats: Stats): boolean {
 async function writeAtomically(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
     await unlink(temporary).catch(() => undefined);

@@ -2,14 +2,6 @@
 // The caller begins a fetch when `fetch` grows, and aborts it after `stopped`. It sends `woken` no later than nextWakeMs(state), supplies the
 // jitter, and lets an unknown kid wait while a fetch is in flight.
 //
-// phase \ event | started  woken                  asked (a kid that is not usable)          fetched, notModified  failed            changed            stopped
-// --------------+----------------------------------------------------------------------------------------------------------------------------------------
-// new           | fetching –                      –                                         –                     –                 –                  stopped
-// waiting       | –        fetching once it is    early refresh allowed: fetching; else a   –                     –                 fetching, or owed  stopped
-//               |          due                    fetch is owed as soon as it is allowed                                            after the cooldown
-// fetching      | –        –                      a further fetch is owed, if not settled   waiting               waiting, backoff  owed after this    stopped
-// stopped       | –        –                      –                                         –                     –                 –                  –
-//
 // `seeded` gives a new machine a set from disk with its age. A result of a fetch that is not in flight is ignored.
 // A set is usable while it was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
 // A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
@@ -236,7 +228,10 @@ function earlyPace(
   if (isNews) return { earlyFetchesWithoutNews: 0, earlyNotBeforeMs: state.notBeforeMs };
   const isEarly = state.askedBeforeFetch.length > 0;
   const withoutNews = state.earlyFetchesWithoutNews + (isEarly ? 1 : 0);
-  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, withoutNews, event.jitter) : state.earlyNotBeforeMs;
+  const { limits } = state;
+  const earlyMs = isEarly
+    ? nowMs + backoffMs(limits, withoutNews - 1, limits.maxEarlyMs, event.jitter)
+    : state.earlyNotBeforeMs;
   return { earlyFetchesWithoutNews: withoutNews, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
 }
 
@@ -285,26 +280,13 @@ function retryMs({ limits, confirmedMs }: KeySetState, failures: number, jitter:
   return Math.min(nowMs + longMs, tooOldMs + shortMs);
 }
 
-// Between half of the doubled delay and all of it: [c, 2c], [2c, 4c] … [cap / 2, cap], and never below the cooldown.
-function backoffMs({ cooldownMs }: KeySetLimits, failures: number, capMs: number, jitter: number): number {
-  const highMs = Math.max(cooldownMs, Math.min(capMs, doubled(cooldownMs, failures)));
-  return between(Math.max(cooldownMs, highMs / 2), highMs, jitter);
-}
-
 /**
- * After this many early refreshes in a row that brought nothing new: the cooldown, then up to twice that, four times … the cap.
- * Near the cap the jitter narrows to a fifth: half of it would let a flood cause a third more fetches.
+ * Between half of the cooldown doubled so often and all of it, and never below the cooldown: [c, 2c], [2c, 4c] … the cap. There the jitter
+ * narrows to a fifth: with half of it, a flood of unknown kids would cause a third more fetches.
  */
-function earlyDelayMs({ cooldownMs, maxEarlyMs }: KeySetLimits, withoutNews: number, jitter: number): number {
-  const stepMs = doubled(cooldownMs, withoutNews - 1);
-  const lowMs = Math.max(cooldownMs, Math.min(stepMs / 2, maxEarlyMs * 0.8));
-  return between(lowMs, Math.max(cooldownMs, Math.min(stepMs, maxEarlyMs)), jitter);
-}
-
-function doubled(ms: number, times: number): number {
-  return ms * 2 ** Math.min(times, 32);
-}
-
-function between(lowMs: number, highMs: number, jitter: number): number {
+function backoffMs({ cooldownMs }: KeySetLimits, times: number, capMs: number, jitter: number): number {
+  const doubledMs = cooldownMs * 2 ** Math.min(times, 32);
+  const lowMs = Math.max(cooldownMs, Math.min(doubledMs / 2, capMs * 0.8));
+  const highMs = Math.max(cooldownMs, Math.min(doubledMs, capMs));
   return lowMs + (highMs - lowMs) * jitter;
 }

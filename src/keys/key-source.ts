@@ -5,7 +5,14 @@ import { isJsonObject } from '../json/strict-json.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
-import { type FetchFiles, type FetchResult, fetchDocument, type Lookup, maxDocumentBytes } from './fetch.ts';
+import {
+  type FetchFiles,
+  type FetchResult,
+  fetchDocument,
+  type Lookup,
+  maxDocumentBytes,
+  type Validator,
+} from './fetch.ts';
 import { parseDocument } from './jwks.ts';
 import type { ProxySettings } from './proxy.ts';
 
@@ -22,24 +29,8 @@ export interface IssuerKeySettings extends FetchFiles {
   readonly allowHttp?: boolean | undefined;
 }
 
-/** For a conditional request (RFC 9110 section 13.1.2). */
-export interface Validator {
-  readonly url: string;
-  readonly etag: string;
-}
-
-export type SourceResult =
-  | {
-      readonly kind: 'document';
-      readonly bytes: Uint8Array;
-      readonly mediaType?: string | undefined;
-      readonly validator?: Validator | undefined;
-    }
-  | { readonly kind: 'notModified' }
-  | Problem;
-
 /** Never rejects. Settles as soon as the signal aborts. A 304 is accepted only with a validator. */
-export type ReadSource = (signal: AbortSignal, validator: Validator | undefined) => Promise<SourceResult>;
+export type ReadSource = (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult>;
 
 interface SourceOptions {
   readonly timeoutMs: number;
@@ -70,11 +61,11 @@ export function createSource(settings: IssuerKeySettings, { timeoutMs, proxy, lo
   if (configured === undefined) throw new Error('an issuer without a key source');
   const { origin } = new URL(configured);
 
-  async function get(url: string, etag: string | undefined, signal: AbortSignal): Promise<FetchResult> {
+  async function get(url: string, validator: Validator | undefined, signal: AbortSignal): Promise<FetchResult> {
     const isOwn = bearerTokenFile !== undefined && new URL(url).origin === origin;
     const bearerToken = isOwn ? await loadBearerToken(bearerTokenFile) : undefined;
     if (typeof bearerToken === 'object') return bearerToken;
-    return fetchDocument({ ...settings, url, etag, bearerToken, proxy, lookup }, signal);
+    return fetchDocument({ ...settings, url, validator, bearerToken, proxy, lookup }, signal);
   }
 
   async function discover(url: string, signal: AbortSignal): Promise<string | Problem> {
@@ -91,10 +82,7 @@ export function createSource(settings: IssuerKeySettings, { timeoutMs, proxy, lo
     withinTime(timeoutMs, signal, async limited => {
       const url = jwksUrl ?? (await discover(configured, limited));
       if (typeof url !== 'string') return url;
-      const document = await get(url, validator?.url === url ? validator.etag : undefined, limited);
-      if (document.kind !== 'document') return document;
-      const { etag } = document;
-      return { ...document, validator: etag === undefined ? undefined : { url, etag } };
+      return get(url, validator, limited);
     });
 }
 
@@ -136,7 +124,7 @@ export function parseDiscovery(
   return jwksUri;
 }
 
-async function readKeyFile(path: string): Promise<SourceResult> {
+async function readKeyFile(path: string): Promise<FetchResult> {
   const content = await loadRegularFile(path, maxDocumentBytes);
   return content.kind === 'problem' ? content : { ...content, kind: 'document' };
 }
@@ -145,20 +133,25 @@ async function readKeyFile(path: string): Promise<SourceResult> {
 async function withinTime(
   timeoutMs: number,
   signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<SourceResult>,
-): Promise<SourceResult> {
+  work: (signal: AbortSignal) => Promise<FetchResult>,
+): Promise<FetchResult> {
   const controller = new AbortController();
-  return new Promise(resolve => {
-    const end = (result: SourceResult): void => {
+  const ended = new Promise<FetchResult>(resolve => {
+    const timer = setTimeout(resolve, timeoutMs, problem('timed out')).unref();
+    controller.signal.addEventListener('abort', () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      resolve(result);
-      controller.abort();
-    };
-    const stop = (): void => end(problem('stopped'));
-    const timer = setTimeout(end, timeoutMs, problem('timed out')).unref();
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    else work(controller.signal).then(end, () => end(problem('internal error')));
+      resolve(problem('stopped'));
+    });
   });
+  const abort = (): void => controller.abort();
+  signal.addEventListener('abort', abort);
+  try {
+    if (signal.aborted) return problem('stopped');
+    return await Promise.race([work(controller.signal), ended]);
+  } catch {
+    return problem('internal error');
+  } finally {
+    signal.removeEventListener('abort', abort);
+    abort();
+  }
 }

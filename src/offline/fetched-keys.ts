@@ -20,8 +20,8 @@ export interface FetchedKeys {
 }
 
 /**
- * Resolves after the first refresh for each issuer, successful or not, within keys.timeoutSeconds. Rejects if a jwksFile is missing or
- * invalid, see isKeyFileError.
+ * Resolves after the first refresh for each issuer, successful or not, within keys.timeoutSeconds. Rejects with a
+ * KeyFileError if a jwksFile is missing or broken.
  */
 export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<FetchedKeys> {
   const keyRings = createKeyRings({

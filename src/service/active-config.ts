@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts';
 import { type Answers, createAnswers } from '../envoy/answers.ts';
 import { accepted, type WatchOutcome } from '../files/file-watch.ts';
 import { tlsFileKeys } from '../files/tls-files.ts';
-import { isKeyFileError } from '../keys/key-ring.ts';
+import { KeyFileError } from '../keys/key-ring.ts';
 import type { KeyRings } from '../keys/key-rings.ts';
 import { describeFault } from '../text/fault.ts';
 import type { Logger } from './log.ts';
@@ -110,7 +110,7 @@ export async function activateFirst(
 
   function toRefused(error: unknown) {
     if (error instanceof RevocationFileError) return error.refused;
-    if (isKeyFileError(error)) return refusedConfig([error.message]);
+    if (error instanceof KeyFileError) return refusedConfig([error.message]);
     logger.error({ fault: describeFault(error) }, 'fault');
     return refusedConfig(['internal error: see the log line before this one']);
   }

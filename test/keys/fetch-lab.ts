@@ -6,7 +6,7 @@ import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { type FetchRequest, type FetchResult, fetchDocument } from '../../src/keys/fetch.ts';
-import { createSource, type IssuerKeySettings, type SourceResult } from '../../src/keys/key-source.ts';
+import { createSource, type IssuerKeySettings } from '../../src/keys/key-source.ts';
 
 export const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
 
@@ -56,13 +56,13 @@ export function get(url: string, settings: Partial<FetchRequest> = {}): Promise<
 export function read(
   changes: Partial<IssuerKeySettings>,
   { timeoutMs = 10_000, ...options }: Partial<Parameters<typeof createSource>[1]> = {},
-): Promise<SourceResult> {
+): Promise<FetchResult> {
   const settings = { issuer: 'https://issuer', algorithms: ['ES256'], ...changes };
   return createSource(settings, { timeoutMs, proxy: {}, ...options })(never, undefined);
 }
 
 /** The text of a document, or the problem. */
-export function textOf(result: SourceResult | FetchResult): string {
+export function textOf(result: FetchResult): string {
   if (result.kind === 'document') return Buffer.from(result.bytes).toString();
   return result.kind === 'problem' ? result.problem : result.kind;
 }

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { createDeferred } from '../../lab/deferred.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { createFileWatch, fileSignature } from '../../src/files/file-watch.ts';
-import { isKeyFileError } from '../../src/keys/key-ring.ts';
+import { KeyFileError } from '../../src/keys/key-ring.ts';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
 
 describe('files of a key ring', () => {
@@ -102,7 +102,7 @@ describe('files of a key ring', () => {
         if (text !== undefined) await writeFile(path, text);
         const { ring } = ringLab({ jwksFile: path });
         const error: unknown = await ring.start().catch((reason: unknown) => reason);
-        expect(isKeyFileError(error)).to.equal(true);
+        expect(error).to.be.instanceOf(KeyFileError);
         expect(ring.find('k1')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
         expect(String(error)).to.equal(`Error: jwksFile of https://issuer: ${problem}: ${path}`);
       });

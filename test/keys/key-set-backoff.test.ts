@@ -17,16 +17,16 @@ describe('failed fetches in a row', () => {
     return [...waits.slice(0, 6), ...waits.slice(-1)];
   }
 
-  it('back off longer and longer, to refreshSeconds or half of it, with a usable key set', () => {
+  it('back off longer and longer, to refreshSeconds or four fifths of it, with a usable key set', () => {
     const usable = () => trace(loaded({ maxAgeMs: 100_000_000 }), '300_000 woken → fetch');
-    expect(backoffs(usable(), 300_000, 0)).to.deep.equal([5, 10, 20, 40, 80, 150, 150]);
+    expect(backoffs(usable(), 300_000, 0)).to.deep.equal([5, 10, 20, 40, 80, 160, 240]);
     expect(backoffs(usable(), 300_000, 1)).to.deep.equal([10, 20, 40, 80, 160, 300, 300]);
   });
 
   it('K-002 back off at most 15 s without a usable key set', () => {
     const stale = () => trace(loaded(), '4_000_000 woken → fetch');
     for (const [driven, startMs] of [[started, 0] as const, [stale, 4e6] as const]) {
-      expect(backoffs(driven(), startMs, 0)).to.deep.equal([5, ...Array(6).fill(7.5)]);
+      expect(backoffs(driven(), startMs, 0)).to.deep.equal([5, 10, ...Array(5).fill(12)]);
       expect(backoffs(driven(), startMs, 1)).to.deep.equal([10, ...Array(6).fill(15)]);
     }
   });
@@ -55,9 +55,9 @@ describeTraces('failed fetch')`
   K-005 leaves no backoff after a success [started]
     0 fails; due 5_000
     5_000 woken → fetch
-    5_000 fails; due 12_500
-    12_500 woken → fetch
-    12_500 fetched k1
+    5_000 fails; due 15_000
+    15_000 woken → fetch
+    15_000 fetched k1
     300_000 woken → fetch
     300_000 fails; due 305_000
 

@@ -1,4 +1,4 @@
-// The state machine of a key set: each row of its table. test/assurance/key-states holds its invariants over sequences of events.
+// The state machine of a key set: each event in each phase. test/assurance/key-states holds its invariants over sequences of events.
 import { describeTraces } from './key-set-trace.ts';
 
 describe('key set state', () => {

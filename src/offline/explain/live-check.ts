@@ -38,7 +38,7 @@ export interface LiveExplanation {
   readonly keys: readonly KeyRingStatus[];
 }
 
-/** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
+/** Rejects if a jwksFile is missing or invalid, see KeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
   const { rings, stop } = await fetchKeys(options);

@@ -19,7 +19,7 @@ export interface CaseResult {
 
 /**
  * Fetches keys only if a case has a token of its own. Calls `onResult` after each case. Rejects if a jwksFile is missing or invalid,
- * see isKeyFileError.
+ * see KeyFileError.
  */
 export async function runCases(
   settings: FetchSettings & { readonly revocations: RevocationList | undefined },

@@ -9,7 +9,7 @@ import { firstWorld, initialSteps, type Step, stepsOf, type World } from './worl
  */
 export const smallLimits: KeySetLimits = {
   cooldownMs: 4,
-  maxRetryMs: 6,
+  maxRetryMs: 5,
   maxEarlyMs: 10,
   refreshMs: 20,
   maxAgeMs: 30,
