@@ -1,9 +1,9 @@
 // Rules where the bootstrap must agree with the configuration: the paths, the headers that Envoy sends, and those it lets change.
 import type { AuthzFilter, LintModel } from './lint-model.ts';
+import { isRemovedBefore, refusesUnderscores } from './mutations.ts';
 import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { readRemovals, refusesUnderscores } from './removed-names.ts';
 import { type Finding, ifAny, ifMissing, quoted, type Rules, unlessTrue } from './rule.ts';
 
 const mutationRules = 'decoder_header_mutation_rules';
@@ -75,8 +75,7 @@ function hiddenBy(check: AuthzFilter, list: string): readonly Finding[] {
   const spelled = policy.headers.filter(({ shown }) => shown === 'spellings').flatMap(({ names }) => names);
   const hiddenSpellings = otherSpellings(spelled, !refusesUnderscores(manager)).filter(isHidden);
   // A spelling that Envoy removes before the check need not be sent.
-  const removes = hiddenSpellings.length === 0 ? () => true : readRemovals(manager, [check]);
-  const hidden = [...needed.filter(isHidden), ...hiddenSpellings.filter(name => !removes(name))];
+  const hidden = [...needed.filter(isHidden), ...hiddenSpellings.filter(name => !isRemovedBefore(check, name))];
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }
 

@@ -1,16 +1,18 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
 import { toListenAddress } from '../../text/listen-address.ts';
 import type { EnvoyRelevantConfig } from '../settings.ts';
-import { everyRouteRules, laterFilterRules, routeRules } from './after-check-rules.ts';
+import { laterFilterRules, laterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt, isLocal } from './cluster.ts';
+import { headerRules } from './header-rules.ts';
 import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
 import { type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
+import { readHeaderWays } from './mutations.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
-import { openRouteRules } from './open-route-rules.ts';
+import { looseRoutes, openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
 import { isOutbound, type Resources, readResources } from './resources.ts';
@@ -42,7 +44,7 @@ const filterRules = {
   ...transportRules,
   ...laterFilterRules,
 };
-const managerRules = { ...managerRowRules, ...requestRules };
+const managerRules = { ...managerRowRules, ...requestRules, ...laterRules };
 
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
@@ -51,6 +53,7 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   ...reachRules,
   ...openRouteRules,
   ...hostRules,
+  ...headerRules,
   ...managerRules,
   ...filterRules,
   ...routeRules,
@@ -100,7 +103,8 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     judge(managerRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);
-    for (const { manager } of model.guarded) judge(everyRouteRules, openTargetsOf(model, manager));
+    for (const { manager } of model.guarded) judge(routeRules, openTargetsOf(model, manager));
+    judge(headerRules, readHeaderWays(model));
     // After the rules about single places, which say more.
     for (const [id, rule] of Object.entries(wayRules)) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
@@ -109,7 +113,14 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
       path,
       message: 'has a substitution command that is not judged: it may print the token',
     }));
-    notJudged = [notJudged, commands, unknownParts(resources), foreignChecks(model), unknownAddresses(model)].flat();
+    notJudged = [
+      notJudged,
+      commands,
+      unknownParts(resources),
+      foreignChecks(model),
+      unknownAddresses(model),
+      looseRoutes(model),
+    ].flat();
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
 }

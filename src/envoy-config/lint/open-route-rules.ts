@@ -1,5 +1,4 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
-import { everyMethod } from '../../authz/permission.ts';
 import { documentMethods } from '../render/open-routes.ts';
 import type { EnvoyPolicy } from '../settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
@@ -7,18 +6,21 @@ import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';
 import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { HostRoute, RouteTarget } from './listener.ts';
-import { otherSpellings } from './owned-names.ts';
-import { readOpenRemovals, refusesUnderscores } from './removed-names.ts';
+import type { HeaderWay } from './mutations.ts';
+import type { NotJudged } from './not-judged.ts';
 import type { PathScope } from './route-match.ts';
+import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
 
 interface OpenPath extends PathScope {
   readonly text: string;
   readonly methods: readonly string[];
+  /** The document that Envoy answers there. */
+  readonly json?: string;
 }
 
-// A route for all methods takes each of them.
-const otherMethods = [...everyMethod, 'TRACE', 'OTHER'];
+// Queries that frameworks take for the method.
+const overrides = ['_method=DELETE', 'a=b&_METHOD=PUT', '%5fmethod=PUT', '.method=PUT', 'x-http-method-override=PUT'];
 
 export const openRouteRules = {
   'open-route': {
@@ -28,28 +30,30 @@ export const openRouteRules = {
     find: model => (model.protectedClusters.size === 0 ? [] : model.managers.flatMap(each => openTargets(model, each))),
   },
   'public-route-missing': {
-    what: 'No Envoy route serves a path of `public`, or the metadata document of `protectedResource`, without the check and the guard',
+    what: 'No Envoy route serves a path of `public`, or the metadata document of `protectedResource` as it is, without the check and the guard',
     why: 'Envoy answers 404 there, or asks account-authz, which refuses it',
     fix: 'add the route that `render` writes for it, before the routes of the protected paths',
     find: ({ guarded, isComplete, policy }) => {
-      const missing = openPaths(policy).filter(each => !guarded.some(manager => isServed(manager, each)));
+      const missing = guarded
+        .flatMap(each => each.manager.hosts.map(({ routes }) => ({ each, routes })))
+        .reduce<readonly OpenPath[]>(
+          (left, { each, routes }) => {
+            const first = firstAmong(left.length === 0 ? [] : routes);
+            return left.filter(open => !isServed(each, open, first));
+          },
+          isComplete ? openPaths(policy) : [],
+        );
       const names = missing.map(({ text }) => quoted(text));
       const hosts = guarded[0]?.manager.routes.field('virtual_hosts');
-      return isComplete ? ifAny(names, hosts, 'have no open route for') : [];
+      return ifAny(names, hosts, 'have no open route for');
     },
-  },
-  'public-headers-kept': {
-    what: 'A route of `public` does not remove the headers of `account.headers`, their other spellings (x.account.id), or a header that may hold the token (`authorization`, `token.from`)',
-    why: 'the service may act on an account or a token that nobody checked',
-    fix: 'remove them in the `request_mutations` of a HeaderMutationPerRoute on the route',
-    find: model => model.guarded.flatMap(each => keptOnOpenRoutes(model, each)),
   },
 } as const satisfies Rules<LintModel>;
 
 function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[] {
   if (metadata === undefined) return publicRoutes;
-  const { path: text } = metadata;
-  return [...publicRoutes, { text, path: text.replace(/\/$/, ''), subtree: false, methods: documentMethods }];
+  const { path: text, json } = metadata;
+  return [...publicRoutes, { text, path: text.replace(/\/$/, ''), subtree: false, methods: documentMethods, json }];
 }
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
@@ -80,46 +84,90 @@ function pathOf({ match: { scope } }: RouteTarget): string {
   return scope === undefined || scope.path === '' ? '/' : scope.path;
 }
 
-function covers(open: OpenPath, { scope, takesMethod }: RouteTarget['match']): boolean {
+function covers(open: OpenPath, { scope, methods }: RouteTarget['match']): boolean {
   if (scope === undefined) return false;
   const isSame = scope.path === open.path && (open.subtree || !scope.subtree);
   const isUnder = open.subtree && scope.path.startsWith(`${open.path}/`);
-  return (isSame || isUnder) && otherMethods.every(method => open.methods.includes(method) || !takesMethod(method));
+  return (isSame || isUnder) && methods?.every(method => open.methods.includes(method)) === true;
 }
 
-function isServed({ manager, checks }: GuardedManager, open: OpenPath): boolean {
-  const paths = open.subtree ? [open.path, `${open.path}/x`] : [open.text];
-  const serves = ({ value, filterScopes }: HostRoute) =>
-    isAnswer(value) &&
-    isUnchecked(checks, { filterScopes }) &&
-    !checks.some(({ later, filter }) => later.some(each => guards(each, filterScopes, filter.name)));
-  return manager.hosts.some(host =>
-    paths.every(path =>
-      open.methods.every(method => {
-        const first = host.routes.find(({ match }) => match.takes(path) && match.takesMethod(method));
-        return first !== undefined && serves(first);
-      }),
-    ),
+type First = (path: string, method: string, query?: string) => HostRoute | undefined;
+
+/** The first of the routes that may take a request. */
+function firstAmong(routes: readonly HostRoute[]): First {
+  const { taking } = indexMatches(routes);
+  return (path, method, query) =>
+    taking(path, query)
+      .map(place => routes[place])
+      .find(each => each?.match.methods?.includes(method) ?? true);
+}
+
+function pathsIn({ text, path, subtree }: OpenPath): readonly string[] {
+  return subtree ? [path, `${path}/x`] : [text];
+}
+
+function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boolean {
+  const serves = (route: HostRoute | undefined) =>
+    route !== undefined &&
+    isAnswer(route, open.json) &&
+    isUnchecked(checks, route) &&
+    !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
+  return pathsIn(open).every(path => open.methods.every(method => serves(first(path, method))));
+}
+
+function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): boolean {
+  const answer = value.field('direct_response');
+  const status = answer.field('status').number() ?? 500;
+  return !isAnswered || (status < 400 && (json === undefined || answer.field('body', 'inline_string').text() === json));
+}
+
+/** What public routes serve beyond what `render` lets them serve. */
+export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[] {
+  return guarded.flatMap(({ manager, checks }) =>
+    manager.hosts.flatMap(({ routes }) => {
+      const isOpenRoute = (route: HostRoute) => !route.isAnswered && isUnchecked(checks, route);
+      const first = firstAmong(policy.publicRoutes.length === 0 ? [] : routes);
+      return policy.publicRoutes.flatMap(open =>
+        pathsIn(open).flatMap(path => {
+          const route = first(path, open.methods[0] ?? '');
+          if (route === undefined || !isOpenRoute(route)) return [];
+          const refuses = (query: string): boolean => {
+            const other = first(path, open.methods[0] ?? '', `?${query}`);
+            const status = other?.value.field('direct_response', 'status').number() ?? 0;
+            return other?.match.isSureByTarget === true && status >= 400;
+          };
+          const at = route.value.field('match').path;
+          return [
+            ...(route.match.isStrict
+              ? []
+              : [
+                  {
+                    path: at,
+                    message: 'takes paths outside the grammar too, such as /..;/, which servers may resolve',
+                  },
+                ]),
+            ...(overrides.every(refuses)
+              ? []
+              : [
+                  {
+                    path: at,
+                    message: 'takes a query such as _method=DELETE, by which frameworks choose another method',
+                  },
+                ]),
+          ];
+        }),
+      );
+    }),
   );
 }
 
-function isAnswer(route: HostRoute['value']): boolean {
-  const status = route.field('direct_response', 'status').number();
-  return ['route', 'redirect'].some(action => route.field(action).isPresent) || (status !== undefined && status < 400);
-}
-
-function keptOnOpenRoutes(model: LintModel, guarded: GuardedManager): readonly Finding[] {
-  const { manager, checks, names } = guarded;
-  // Envoy removes the identity headers on every route, or another rule reports it.
-  const account = [...names.account, ...otherSpellings(names.account, !refusesUnderscores(manager))];
-  const tokens = model.policy.headers.filter(({ kind, removed }) => kind === 'token' && removed === 'public');
-  const held = [...account, ...tokens.flatMap(each => each.names)];
-  const named = openPaths(model.policy);
-  return openTargetsOf(model, manager)
-    .filter(target => isOpen(guarded, target) && named.some(each => covers(each, target.match)))
-    .flatMap(({ scopes }) => {
-      const removes = readOpenRemovals(manager, checks, scopes);
-      const left = held.filter(name => !removes(name));
-      return ifAny(left, scopes[2]?.field('typed_per_filter_config'), 'keeps', ' as a client sent it');
-    });
+/** Whether it is a route of `public`, or of the metadata document, in an Envoy that checks others. */
+export function isPublic({ model, manager, target, check }: HeaderWay): boolean {
+  return (
+    check === undefined &&
+    target.protectedPath === undefined &&
+    target.lookAlikePath === undefined &&
+    model.guarded.some(each => each.manager === manager) &&
+    openPaths(model.policy).some(each => covers(each, target.match))
+  );
 }

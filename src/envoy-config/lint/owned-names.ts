@@ -8,24 +8,26 @@ export interface OwnedNames {
   readonly identity: readonly string[];
   /** Spellings of them with `_`; each allow removes them. */
   readonly lookAlikes: readonly string[];
-  /** Samples of other headers under the prefix that a client may send. */
-  readonly otherPrefixedNames: readonly string[];
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
   /** The headers of `account.headers`. */
   readonly account: readonly string[];
-  /** The headers that may hold the token, `authorization` included. */
-  readonly tokens: readonly string[];
+  /** Those without which account-authz knows no token, no account, or no page that sends a cookie. */
+  readonly needed: readonly string[];
   /** Whether the host is a part of the decision. */
   readonly hasHosts: boolean;
-  /** The headers that make an upstream serve another path, method or, where it matters, host. */
-  readonly overrides: readonly string[];
-  /** Why nothing may change the header after the check; undefined if it may change. */
-  meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
+  /** Those without which the service does not learn who calls. */
+  readonly served: readonly string[];
+  /** Why nothing may set the header before the check, or behind it; undefined if it may. */
+  meaningOf(header: string, isBehind: boolean): string | undefined;
+  /** What no client may send past the check, past a public route, and in trailers, in every spelling. */
+  held(refusesUnderscores: boolean): Readonly<Record<'always' | 'publicly' | 'inTrailers', readonly string[]>>;
 }
 
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
+// They tell where the body ends, or which headers the next hop removes.
+const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection', 'upgrade']);
 
 /** Samples of what CGI and WSGI read as one of these names: each other sign for all hyphens, a dot for the first or the last. */
 export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
@@ -40,31 +42,43 @@ export function otherSpellings(headers: readonly string[], withUnderscores: bool
 }
 
 export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
-  const { identityPrefix: prefix, accountHeaders, forwardsToken, headers } = policy;
+  const { identityPrefix: prefix, accountHeaders, forwardsToken, hasCookiePlace, headers, shownHeaders } = policy;
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
   const rewritten = headers.filter(({ allow }) => allow === 'rewrites').flatMap(each => each.names);
-  const tokens = headers.filter(({ kind }) => kind === 'token').flatMap(each => each.names);
+  const ofTokens = headers.filter(({ kind }) => kind === 'token');
+  const tokens = ofTokens.flatMap(each => each.names);
+  const publicTokens = ofTokens.filter(({ removed }) => removed === 'public').flatMap(each => each.names);
   const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
+  const prefixed = [...identity, `${prefix}email`, `${prefix}x`];
   return {
     identity,
     lookAlikes,
-    otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
     mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
     account: accountHeaders,
-    tokens,
+    needed: [...accountHeaders, ...tokens, ...(hasCookiePlace ? ['origin'] : [])],
+    served: [...identity, ...accountHeaders, ...(forwardsToken ? tokens : [])],
     hasHosts: policy.hosts !== undefined,
-    overrides,
-    meaningOf(header, change) {
+    held(refusesUnderscores) {
+      const spelled = (names: readonly string[]) => [...names, ...otherSpellings(names, !refusesUnderscores)];
+      const always = [...prefixed, ...(refusesUnderscores ? [] : lookAlikes), ...spelled(overrides)];
+      return {
+        always,
+        publicly: [...always, ...spelled(accountHeaders), ...publicTokens],
+        inTrailers: [...prefixed, ...spelled([...accountHeaders, ...overrides, ...tokens])],
+      };
+    },
+    meaningOf(header, isBehind) {
       const name = header.toLowerCase();
       // As CGI and WSGI read names (RFC 3875 section 4.1.18).
       const plain = name.replaceAll(/[^a-z0-9:]/g, '-');
       if (plain.startsWith(prefix)) return 'an identity header';
       if (accountHeaders.includes(plain)) return 'an account header';
-      // account-authz removes it, unless `token.forward` is on.
-      if (tokens.includes(plain)) return change === 'add' || forwardsToken ? 'the token' : undefined;
-      if (plain === 'origin' && policy.hasCookiePlace && change === 'add') return 'the page that sends a cookie';
+      if (tokens.includes(plain)) return 'the token';
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
+      if (framing.has(name)) return 'a header that frames the body or the connection';
+      if (plain === 'origin' && hasCookiePlace) return 'the page that sends a cookie';
+      if (isBehind && name === 'content-type' && shownHeaders.includes(name)) return 'the checked type of the body';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },
   };

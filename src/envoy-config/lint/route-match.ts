@@ -10,13 +10,18 @@ export interface PathScope {
 }
 
 export interface EnvoyRouteMatch {
-  takes(path: string): boolean;
-  /** Whether it may take a request with this method, by its conditions on `:method`. */
-  takesMethod(method: string): boolean;
+  /** `query` with its question mark. */
+  takes(path: string, query?: string): boolean;
+  /** Its methods, by its conditions on `:method`; undefined: any, or it cannot be told. */
+  readonly methods: readonly string[] | undefined;
   /** Covers all its paths; undefined if no scope is known that does. */
   readonly scope: PathScope | undefined;
   /** Whether it depends on the path alone, so that no later route gets its paths. */
   readonly isSure: boolean;
+  /** The same with the query. */
+  readonly isSureByTarget: boolean;
+  /** Whether it takes no path outside the grammar of paths. */
+  readonly isStrict: boolean;
   /** All its paths begin with this text, in lower case. */
   readonly head: string;
   /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
@@ -25,7 +30,7 @@ export interface EnvoyRouteMatch {
   readonly unjudged: ProtoValue | undefined;
 }
 
-type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope'>;
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'isStrict'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
@@ -38,22 +43,45 @@ const strictSegments = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   if (match.field('connect_matcher').isPresent) return undefined;
   const paths = readPaths(match);
-  const takesMethod = readHeader(match, ':method');
-  const takesTarget = readHeader(match, ':path');
+  const headers = match.items('headers');
+  const methods = readMethods(headers);
   if (paths === undefined) {
     const named = match.names().find(name => pathFields.has(name) || name === 'safe_regex');
     const unjudged = named === undefined ? match : match.field(named);
-    return { takes: () => true, takesMethod, scope: undefined, isSure: false, head: '', start: [], unjudged };
+    const unsure = { isSure: false, isSureByTarget: false, isStrict: false };
+    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', start: [], unjudged };
   }
+  const targets = headersNamed(headers, ':path').map(readStringMatcher);
+  const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
   return {
     ...paths,
-    ...(takesTarget !== anyValue && {
-      takes: (path: string, query = '') => paths.takes(path) && takesTarget(`${path}${query}`),
+    // Every value may meet a pattern that is not understood.
+    ...(targets.length > 0 && {
+      takes: (path: string, query = '') => paths.takes(path) && targets.every(each => each(path + query) ?? true),
     }),
-    takesMethod,
-    isSure: match.names().every(name => unconditional.has(name)),
+    methods,
+    isSure: isPlain && headers.length === 0,
+    isSureByTarget: isPlain && targets.length === headers.length,
     unjudged: undefined,
   };
+}
+
+/** The patterns of the conditions on a header. */
+function headersNamed(headers: readonly ProtoValue[], name: string): readonly ProtoValue[] {
+  return headers
+    .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
+    .map(each => each.field('string_match'))
+    .filter(({ isPresent }) => isPresent);
+}
+
+function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefined {
+  const lists = headersNamed(headers, ':method').flatMap(each => {
+    const text = each.field('exact').text() ?? each.field('safe_regex', 'regex').text() ?? '';
+    return /^\(?[A-Z]+(?:\|[A-Z]+)*\)?$/.test(text) && each.field('ignore_case').flag() !== true
+      ? [text.replace(/[()]/g, '').split('|')]
+      : [];
+  });
+  return lists.at(0)?.filter(method => lists.every(each => each.includes(method)));
 }
 
 function readPaths(match: ProtoValue): PathMatch | undefined {
@@ -62,30 +90,42 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
   const isExact = match.field('case_sensitive').flag() !== false;
   const cased = (text: string): string => (isExact ? text : text.toLowerCase());
-  const literal: Literal = (text, scope, fits) => ({
+  const literal: Literal = (text, scope, isStrict, fits) => ({
     takes: each => fits(cased(each), cased(text)),
     head: text.toLowerCase(),
     start: text.split('/').slice(1),
     scope: isExact ? scope : undefined,
+    isStrict: isExact && isStrict,
   });
   const isUnder = (each: string, text: string) => each === text || each.startsWith(`${text}/`);
   const folder = (text: string) => text.slice(0, Math.max(text.lastIndexOf('/'), 0));
   if (prefix !== undefined)
-    return literal(prefix, { path: folder(prefix), subtree: true }, (each, text) => each.startsWith(text));
+    return literal(prefix, { path: folder(prefix), subtree: true }, false, (each, text) => each.startsWith(text));
   if (path !== undefined)
-    return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, (each, text) => each === text);
-  if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, isUnder);
+    return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, true, (each, text) => each === text);
+  if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, false, isUnder);
   const regex = match.field('safe_regex', 'regex').text() ?? '';
   if (regex.length > maxPatternLength) return undefined;
   const alternatives = regex.split('|').map(each => plainRegex.exec(each));
   if (alternatives.length > 1 && !alternatives.includes(null)) {
     const all = alternatives.map(each => plainPath(each ?? [], literal));
-    return { takes: path => all.some(each => each?.takes(path)), head: '', start: [], scope: undefined };
+    return {
+      takes: path => all.some(each => each?.takes(path)),
+      head: '',
+      start: [],
+      scope: undefined,
+      isStrict: true,
+    };
   }
   return plainPath(alternatives[0] ?? [], literal);
 }
 
-type Literal = (text: string, scope: PathScope, fits: (path: string, text: string) => boolean) => PathMatch;
+type Literal = (
+  text: string,
+  scope: PathScope,
+  isStrict: boolean,
+  fits: (path: string, text: string) => boolean,
+) => PathMatch;
 
 function plainPath(
   [, start, segments, slash]: readonly (string | undefined)[],
@@ -94,7 +134,7 @@ function plainPath(
   if (start === undefined) return undefined;
   const subtree = segments !== undefined;
   const text = start.replaceAll('\\', '');
-  return literal(text, { path: text, subtree }, each => {
+  return literal(text, { path: text, subtree }, true, each => {
     if (!subtree) return each === text || (slash !== undefined && each === `${text}/`);
     return (
       each.startsWith(text) &&
@@ -102,20 +142,6 @@ function plainPath(
       (slash !== undefined || !each.endsWith('/'))
     );
   });
-}
-
-const anyValue = (): boolean => true;
-
-/** Conditions on a pseudo-header. Every value may meet one that is not understood. */
-function readHeader(match: ProtoValue, name: string): (value: string) => boolean {
-  const headers = match.items('headers');
-  if (headers.length === 0) return anyValue;
-  const patterns = headers
-    .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
-    .map(each => each.field('string_match'))
-    .filter(({ isPresent }) => isPresent)
-    .map(readStringMatcher);
-  return value => patterns.every(pattern => pattern(value) ?? true);
 }
 
 // Reads only whole segments of envoy.extensions.path.match.uri_template.v3: literals, *, {name}, and ** as the last.
@@ -136,6 +162,7 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
     head: `/${literals.join('/')}`.toLowerCase(),
     start,
     scope: { path: `/${literals.join('/')}`, subtree: true },
+    isStrict: false,
     takes(path) {
       const segments = path.split('/').slice(1);
       if (rest ? segments.length <= start.length : segments.length !== start.length) return false;

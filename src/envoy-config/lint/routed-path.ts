@@ -15,6 +15,8 @@ export interface ProtectedRoutes {
 export interface RouteOrder {
   /** A segment that none of them contains, as an example of any other. */
   readonly fresh: string;
+  /** The places of those that may take the path, in their order. */
+  taking(path: string, query?: string): readonly number[];
   /** Whether one before this place gets the path whatever else is in the request. */
   isTaken(path: string, before: number): boolean;
   /** Whether every path of a template is led on, if perhaps for some requests only. */
@@ -47,17 +49,20 @@ export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
     for (const segment of match.start) letters.add(segment?.charAt(0) ?? '');
   }
   const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
-  const leads = (path: string): boolean => {
-    const deciding = [sure, others]
+  const taking = (path: string, query?: string): readonly number[] =>
+    [sure, others]
       .flatMap(each => [...each.headsOf(path.toLowerCase())])
-      .filter(order => matches[order]?.match.takes(path))
-      .sort((one, other) => one - other)
+      .filter(order => matches[order]?.match.takes(path, query))
+      .sort((one, other) => one - other);
+  const leads = (path: string): boolean => {
+    const deciding = taking(path)
       .map(order => matches[order])
       .find(each => each?.isAnswered === false || each?.match.isSure);
     return deciding?.isAnswered === false;
   };
   return {
     fresh,
+    taking,
     isTaken(path, before) {
       for (const order of sure.headsOf(path.toLowerCase()))
         if (order < before && matches[order]?.match.takes(path)) return true;

@@ -5,7 +5,7 @@ import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf, type Resources } from './resources.ts';
-import { type Finding, quoted, type Rules, when } from './rule.ts';
+import type { Finding, Rules } from './rule.ts';
 
 export const wayRules = {
   'way-to-admin': {
@@ -53,23 +53,6 @@ export const wayRules = {
         .flatMap(each => each.texts(text => names.has(text)))
         .map(at => ({ at, says: 'is the metadata of ext_authz' }));
     },
-  },
-  'owned-header-set': {
-    what: 'Something other than the check sets an identity header, an account header, the token, or a header that overrides path, method or host: an early mutation, a header_mutation filter, `request_headers_to_add` of any route',
-    why: 'the service would take it for what account-authz verified, or serve another request than the checked one',
-    fix: 'remove it: a client sends the token and the account, and only the check sets identity headers',
-    find: ({ managers, names }) =>
-      managers
-        .filter(({ isOutbound }) => !isOutbound)
-        .flatMap(({ value, routes }) => [value, routes])
-        .flatMap(value => value.inner(name => name === 'append' || name === 'request_headers_to_add'))
-        .flatMap(list => list.items())
-        .filter(({ isMapping, path }) => isMapping && !path.some(step => String(step).startsWith('response')))
-        .map(each => each.field('header', 'key'))
-        .flatMap(key => {
-          const meaning = names.meaningOf(key.text() ?? '', 'add');
-          return when(meaning !== undefined, key, `sets ${quoted(key.text() ?? '')}, ${meaning}`);
-        }),
   },
   'cookie-origin': {
     what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`)',

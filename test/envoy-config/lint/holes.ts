@@ -176,14 +176,14 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => after(p, 'lua.v3.Lua', { default_source_code: { inline_string: 'function envoy_on_request(h) end' } }),
     ],
     'an identity header by a filter': [
-      'filter-after-check',
+      'owned-header-set',
       p =>
         after(p, 'header_mutation.v3.HeaderMutation', {
           mutations: { request_mutations: [{ append: add('x-auth-uid', 'root') }] },
         }),
     ],
     'a header of the route configuration': [
-      'headers-after-check',
+      'owned-header-set',
       p => set(p.manager.route_config, { request_headers_to_add: [add('x-auth-acc', '%REQ(x-account-id)%')] }),
     ],
     'a removal on the virtual host': [

@@ -53,7 +53,6 @@ describe('lint of equivalent spellings', () => {
       delete p.authz.typed_extension_protocol_options;
     });
     expect(problems.map(({ rule }) => rule)).to.have.members([
-      'override-headers-kept',
       'owned-headers-kept',
       'status-on-error',
       'authz-cluster-http2',

@@ -3,43 +3,7 @@ import { filter, typed } from '../shipped.ts';
 import { guardMatcher, type Mistakes, notEnforced, removal, remove, set } from './planting.ts';
 
 export const afterCheck: Mistakes = {
-  'filter-after-check': {
-    // After the check.
-    'a lua filter after the check': p => p.filters.splice(2, 0, filter('lua.v3.Lua')),
-    'a disabled lua filter after the check that a protected route enables': p => {
-      p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
-      set(p.routes[0], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
-    },
-    'a wasm filter after the check': p => p.filters.splice(3, 0, filter('wasm.v3.Wasm')),
-    'an ext_proc filter after the check': p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor')),
-    'an unknown filter after the check': p => p.filters.splice(2, 0, { name: 'x' }),
-    'a set_metadata filter after the check': p => p.filters.splice(2, 0, filter('set_metadata.v3.Config')),
-    'a header mutation after the check': p =>
-      p.filters.splice(
-        2,
-        0,
-        filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [{ remove: 'x-auth-acc' }] } }),
-      ),
-    'a per-route header mutation after the check': p => {
-      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation'));
-      set(p.routes[0], {
-        typed_per_filter_config: {
-          'my.header_mutation.v3.HeaderMutation': typed('header_mutation.v3.HeaderMutationPerRoute', {
-            mutations: { request_mutations: { remove: 'x-auth-acc' } },
-          }),
-        },
-      });
-    },
-    'a jwt_authn filter after the check that clears the route cache': p =>
-      p.filters.splice(
-        2,
-        0,
-        filter('jwt_authn.v3.JwtAuthentication', { providers: { a: { clear_route_cache: true } } }),
-      ),
-    'an mcp filter after the check that clears the route cache': p =>
-      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { clear_route_cache: true })),
-    'an mcp filter after the check that copies baggage of the body': p =>
-      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { propagate_baggage: {} })),
+  'owned-header-set': {
     'a local rate limit after the check that adds an identity header': p =>
       p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-acc'))),
     'a local rate limit after the check that adds a look-alike by the settings of a virtual host': p => {
@@ -58,8 +22,6 @@ export const afterCheck: Mistakes = {
           bucket_matchers: { on_no_match: { action: { typed_config: notEnforced('x-account-id') } } },
         }),
       ),
-    'a rate limit service after the check, whose answer may add headers': p =>
-      p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
     'a header mutation after the check that adds an identity header to the trailers': p =>
       p.filters.splice(
         2,
@@ -68,22 +30,71 @@ export const afterCheck: Mistakes = {
           mutations: { request_trailers_mutations: [{ append: { header: { key: 'x-auth-uid', value: 'x' } } }] },
         }),
       ),
-  },
-  'filter-after-check + owned-headers-kept': {
-    'a removal of identity headers after the check': p => {
-      p.early.shift();
-      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation', removal));
-    },
-  },
-  'upstream-filter': {
     'a local rate limit among the upstream filters that adds an identity header': p =>
       set(p.filters[3].typed_config, {
         upstream_http_filters: [filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-role'))],
       }),
+    'an identity header added to mirrored requests': p =>
+      set(p.routes[0].route, {
+        request_mirror_policies: [
+          {
+            cluster: 'upstream',
+            request_headers_mutations: [{ append: { header: { key: 'x-auth-acc', value: 'globex' } } }],
+          },
+        ],
+      }),
+    'an identity header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
+    'a look-alike added by the route configuration': p =>
+      set(p.manager.route_config, { request_headers_to_add: [{ header: { key: 'x_auth_acc', value: '1' } }] }),
+    'an account header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
+    'a token added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'authorization', value: 'Bearer x' } }] }),
+    'a path override header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
+  },
+  'filter-after-check': {
     'an upstream HTTP filter of the router': p =>
       set(p.filters[3].typed_config, {
         upstream_http_filters: [filter('lua.v3.Lua'), filter('upstream_codec.v3.UpstreamCodec')],
       }),
+    'an HTTP filter of the upstream cluster': p =>
+      set(p.upstream, {
+        typed_extension_protocol_options: {
+          x: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', { http_filters: [filter('lua.v3.Lua')] }),
+        },
+      }),
+    'a connection pool of its own kind': p =>
+      set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
+    // After the check.
+    'a lua filter after the check': p => p.filters.splice(2, 0, filter('lua.v3.Lua')),
+    'a disabled lua filter after the check that a protected route enables': p => {
+      p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
+      set(p.routes[0], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
+    },
+    'a wasm filter after the check': p => p.filters.splice(3, 0, filter('wasm.v3.Wasm')),
+    'an ext_proc filter after the check': p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor')),
+    'an unknown filter after the check': p => p.filters.splice(2, 0, { name: 'x' }),
+    'a set_metadata filter after the check': p => p.filters.splice(2, 0, filter('set_metadata.v3.Config')),
+    'a jwt_authn filter after the check that clears the route cache': p =>
+      p.filters.splice(
+        2,
+        0,
+        filter('jwt_authn.v3.JwtAuthentication', { providers: { a: { clear_route_cache: true } } }),
+      ),
+    'an mcp filter after the check that clears the route cache': p =>
+      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { clear_route_cache: true })),
+    'an mcp filter after the check that copies baggage of the body': p =>
+      p.filters.splice(2, 0, filter('mcp.v3.Mcp', { propagate_baggage: {} })),
+    'a rate limit service after the check, whose answer may add headers': p =>
+      p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
+  },
+  'headers-after-check + owned-headers-kept': {
+    'a removal of identity headers after the check': p => {
+      p.early.shift();
+      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation', removal));
+    },
   },
   'guard-missing': {
     'a removed guard': p => p.filters.splice(2, 1),
@@ -117,41 +128,28 @@ export const afterCheck: Mistakes = {
         },
       }),
   },
-  'cluster-filter': {
-    'an HTTP filter of the upstream cluster': p =>
-      set(p.upstream, {
-        typed_extension_protocol_options: {
-          x: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', { http_filters: [filter('lua.v3.Lua')] }),
-        },
-      }),
-    'a connection pool of its own kind': p =>
-      set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
-  },
   'headers-after-check': {
-    'an identity header added to mirrored requests': p =>
-      set(p.routes[0].route, {
-        request_mirror_policies: [
-          {
-            cluster: 'upstream',
-            request_headers_mutations: [{ append: { header: { key: 'x-auth-acc', value: 'globex' } } }],
-          },
-        ],
-      }),
-    'an identity header added by a route': p =>
-      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
+    'a header mutation after the check': p =>
+      p.filters.splice(
+        2,
+        0,
+        filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [{ remove: 'x-auth-acc' }] } }),
+      ),
+    'a per-route header mutation after the check': p => {
+      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation'));
+      set(p.routes[0], {
+        typed_per_filter_config: {
+          'my.header_mutation.v3.HeaderMutation': typed('header_mutation.v3.HeaderMutationPerRoute', {
+            mutations: { request_mutations: { remove: 'x-auth-acc' } },
+          }),
+        },
+      });
+    },
     'an identity header removed by a virtual host': p => set(p.host, { request_headers_to_remove: ['x-auth-uid'] }),
-    'a look-alike added by the route configuration': p =>
-      set(p.manager.route_config, { request_headers_to_add: [{ header: { key: 'x_auth_acc', value: '1' } }] }),
-    'an account header added by a route': p =>
-      set(p.routes[0], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
-    'a token added by a route': p =>
-      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'authorization', value: 'Bearer x' } }] }),
     'the forwarded token removed by a route': p => [
       set(p.config, { token: { ...p.config.token, forward: true } }),
       set(p.routes[0], { request_headers_to_remove: ['Authorization'] }),
     ],
-    'a path override header added by a route': p =>
-      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
   },
   'path-rewrite': {
     'a prefix rewrite': p => set(p.routes[0].route, { prefix_rewrite: '/' }),

@@ -60,6 +60,21 @@ export const harmlessRoutes: HarmlessEdits = {
     p.early.shift();
     p.filters.unshift(filter('header_mutation.v3.HeaderMutation', removal));
   },
+  'an override set early and removed by a filter before the check': p => {
+    const append = { header: { key: 'X-Original-URL', value: '/' } };
+    p.early.push({ append });
+    p.filters.unshift(
+      filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [{ remove: 'x-original-url' }] } }),
+    );
+  },
+  'a header that nobody owns, set behind the check': p =>
+    p.filters.splice(
+      3,
+      0,
+      filter('header_mutation.v3.HeaderMutation', {
+        mutations: { request_mutations: [{ append: { header: { key: 'x-team', value: 'blue' } } }] },
+      }),
+    ),
   'other spellings of an account header removed instead of sent': p => {
     p.check.allowed_headers.patterns.splice(7, 1);
     p.early.push({

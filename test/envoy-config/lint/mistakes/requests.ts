@@ -1,4 +1,5 @@
 // Planted mistakes: what a client may send past the removals.
+import { filter } from '../shipped.ts';
 import { type Mistakes, remove, set, toRemoval } from './planting.ts';
 
 export const requests: Mistakes = {
@@ -27,15 +28,18 @@ export const requests: Mistakes = {
     'route matching that ignores path parameters': p =>
       set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
   },
-  'override-headers-kept + owned-headers-kept': {
-    'a missing early header mutation': p => remove(p.manager, 'early_header_mutation_extensions'),
-  },
   'owned-headers-kept': {
+    'a missing early header mutation': p => remove(p.manager, 'early_header_mutation_extensions'),
     'an early mutation of one header only': p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
     'an early mutation by a regex that misses one header': p =>
       set(p.early[0].remove_on_match.key_matcher.safe_regex, { regex: 'x-auth-(uid|app|acc|iss)' }),
     'an early mutation by an upper-case prefix': p =>
       set(p.early[0].remove_on_match, { key_matcher: { prefix: 'X-Auth-' } }),
+    'a kept method override header': p => p.early.pop(),
+    'O-015 kept spellings of a method override header': p =>
+      p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
+    'a kept spelling of a path override header with another separator': p =>
+      set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
   },
   'headers-with-underscores-action + owned-headers-kept': {
     'an early mutation by a prefix while underscores are allowed': p => {
@@ -45,13 +49,6 @@ export const requests: Mistakes = {
   },
   'mutation-rules-too-narrow + owned-headers-kept + trailers-kept': {
     'an identity prefix that differs from the bootstrap': p => set(p.config, { identityHeaders: 'x-acme-' }),
-  },
-  'override-headers-kept': {
-    'a kept method override header': p => p.early.pop(),
-    'O-015 kept spellings of a method override header': p =>
-      p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
-    'a kept spelling of a path override header with another separator': p =>
-      set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
   },
   'trailers-kept': {
     'O-027 a missing removal from trailers': p => p.filters.shift(),
@@ -63,8 +60,15 @@ export const requests: Mistakes = {
     'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(4, 1, toRemoval('x-account-id')),
     'a removal only from response trailers': p =>
       set(p.filters[0].typed_config, {
-        mutations: { response_trailers_mutations: p.trailers, request_mutations: p.trailers },
+        mutations: { response_trailers_mutations: p.trailers },
       }),
+  },
+  'needed-header-removed': {
+    'an account header removed early': p => p.early.push(toRemoval('X-Account-Id')),
+    'the token removed by a filter before the check': p =>
+      p.filters.unshift(
+        filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [toRemoval('authorization')] } }),
+      ),
   },
   'local-reply': {
     'a local reply mapper for UAEX': p =>

@@ -76,7 +76,7 @@ export const ways: Mistakes = {
     'a route without the check that sets an identity header': p =>
       p.routes.unshift({
         match: { path: '/elsewhere' },
-        direct_response: { status: 200 },
+        route: { cluster: 'upstream' },
         request_headers_to_add: [{ header: { key: 'x-auth-uid', value: 'root' } }],
       }),
   },
