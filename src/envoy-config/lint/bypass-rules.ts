@@ -51,12 +51,6 @@ export const bypassRules = {
         .flatMap(({ checks }) => checks)
         .flatMap(({ filter }) => when(true, filter.condition, 'makes the check depend on a matcher')),
   },
-  'connect-upgrade': {
-    what: 'CONNECT is accepted as an upgrade',
-    why: 'after one request the client has a tunnel, and Envoy checks no request inside it',
-    fix: 'remove the upgrade',
-    find: ({ guarded }) => guarded.flatMap(connectUpgrades),
-  },
   'admin-exposed': {
     what: 'The admin interface listens on more than loopback or a Unix socket',
     why: 'anybody who reaches it can change runtime settings, read the configuration and stop Envoy',
@@ -74,16 +68,6 @@ export const bypassRules = {
       const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
       return when(others.length === 0, model.resources.place, 'have no filter that asks account-authz');
     },
-  },
-  'unjudged-route': {
-    what: 'A route to a cluster matches paths by a regular expression, or in another way that the lint cannot read',
-    why: 'the lint does not know which protected paths it matches, and counts it as matching all of them',
-    fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
-    find: model =>
-      model.managers
-        .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
-        .flatMap(({ targets }) => targets)
-        .flatMap(({ match }) => when(true, match.unjudged, 'matches paths in a way that the lint cannot read')),
   },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
@@ -138,15 +122,6 @@ export function turnedOff({ manager, checks }: GuardedManager, target: RouteTarg
     if (states.some(({ runs }) => runs)) return [];
     return states.slice(0, 1).map(({ by }) => ({ at: by, says: `turns the check off where ${wayOf(target, path)}` }));
   });
-}
-
-function connectUpgrades({ manager }: GuardedManager): readonly Finding[] {
-  const actions = manager.routes.items('virtual_hosts', 'routes').map(route => route.field('route'));
-  return [manager.value, ...actions]
-    .flatMap(each => each.items('upgrade_configs'))
-    .filter(each => /^connect(?:-udp|-ip)?$/i.test(each.field('upgrade_type').text() ?? ''))
-    .filter(each => each.field('enabled').flag() !== false)
-    .map(each => ({ at: each.field('upgrade_type'), says: 'accepts CONNECT' }));
 }
 
 export function wayOf({ cluster }: RouteTarget, path = ''): string {

@@ -4,7 +4,7 @@ import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { ifPresent, ifTrue, type Rules, unless, when } from './rule.ts';
+import { ifPresent, ifTrue, type Rules, when } from './rule.ts';
 
 const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
 const wholes = [100, 10_000, 1_000_000];
@@ -22,38 +22,17 @@ export const checkRules = {
         .map(({ value }) => ({ at: value.field('name'), says: 'is also the name of the check' }));
     },
   },
-  'filter-optional': {
-    what: '`is_optional` of the filter is true',
-    why: 'an Envoy that is built without ext_authz starts without the filter, and checks nothing',
-    fix: 'remove it',
-    find: ({ filter }) => ifTrue(filter.value.field('is_optional')),
-  },
   'filter-enabled': {
-    what: '`filter_enabled` is below 100 % or can be changed at run time',
+    what: '`filter_enabled` is below 100 % or can be changed at run time, or `filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
     why: 'Envoy does not check the other requests',
-    fix: 'remove it',
-    find: ({ settings }) => {
-      const enabled = settings.field('filter_enabled');
-      const hasKey = enabled.field('runtime_key').isPresent;
-      return when(isPartial(enabled), enabled, hasKey ? 'is a share that can be changed at run time' : 'is not 100 %');
-    },
-  },
-  'filter-enabled-metadata': {
-    what: '`filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
-    why: 'Envoy does not check a request without the metadata',
     fix: 'remove it; with Istio, add the rbac filter that `render istio` writes after ext_authz',
-    find: check => (isLeftToPolicy(check) ? [] : ifPresent(check.settings.field('filter_enabled_metadata'))),
-  },
-  'deny-at-disable': {
-    what: '`filter_enabled` or `filter_enabled_metadata` is used without `deny_at_disable`, other than by a CUSTOM policy of Istio with the guard behind the check',
-    why: 'Envoy forwards a request for which the filter is not enabled, instead of refusing it',
-    fix: 'remove these settings, or add `deny_at_disable: { default_value: true }`',
     find: check => {
-      const { settings } = check;
-      const hasCondition = settings.field('filter_enabled_metadata').isPresent && !isLeftToPolicy(check);
-      const skipsSome = hasCondition || isPartial(settings.field('filter_enabled'));
-      const deny = settings.field('deny_at_disable');
-      return unless(!skipsSome || deny.field('default_value').flag() === true, deny, 'is not true');
+      const enabled = check.settings.field('filter_enabled');
+      const hasKey = enabled.field('runtime_key').isPresent;
+      return [
+        ...when(isPartial(enabled), enabled, hasKey ? 'is a share that can be changed at run time' : 'is not 100 %'),
+        ...(isLeftToPolicy(check) ? [] : ifPresent(check.settings.field('filter_enabled_metadata'))),
+      ];
     },
   },
   'clear-route-cache': {

@@ -266,6 +266,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
     /header_to_metadata|set_metadata|set_filter_state|json_to_metadata|payload_to_metadata/,
     'writes metadata, such as the decision that the guard reads',
   ],
+  [/upgrade_type|allow_connect/, 'opens a tunnel in which Envoy checks no request'],
   [/rewrite/, 'serves another path or host than the one in the request'],
   [/mirror/, 'sends a copy of each request elsewhere'],
   [/redirect/, 'sends the request or the client to another path'],

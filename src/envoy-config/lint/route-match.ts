@@ -26,8 +26,6 @@ export interface EnvoyRouteMatch {
   readonly head: string;
   /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
   readonly start: readonly (string | undefined)[];
-  /** The part that the lint cannot judge; then `takes` accepts any path. */
-  readonly unjudged: ProtoValue | undefined;
 }
 
 type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'isStrict'>;
@@ -46,10 +44,9 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   const headers = match.items('headers');
   const methods = readMethods(headers);
   if (paths === undefined) {
-    const named = match.names().find(name => pathFields.has(name) || name === 'safe_regex');
-    const unjudged = named === undefined ? match : match.field(named);
+    // Where the lint cannot tell, it takes any path.
     const unsure = { isSure: false, isSureByTarget: false, isStrict: false };
-    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', start: [], unjudged };
+    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', start: [] };
   }
   const targets = headersNamed(headers, ':path').map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
@@ -62,7 +59,6 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
     methods,
     isSure: isPlain && headers.length === 0,
     isSureByTarget: isPlain && targets.length === headers.length,
-    unjudged: undefined,
   };
 }
 

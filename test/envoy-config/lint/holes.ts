@@ -240,10 +240,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'unchecked-upgrade',
       p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
     ],
-    'does not see CONNECT': [
-      'connect-upgrade',
-      p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] }),
-    ],
+    'does not see CONNECT': ['not judged', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] })],
   },
   'another way to the API': {
     'an aggregate cluster': ['open-route', p => other(p, aggregate('upstream'))],

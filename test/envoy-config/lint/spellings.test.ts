@@ -55,7 +55,7 @@ describe('lint of equivalent spellings', () => {
     expect(problems.map(({ rule }) => rule)).to.have.members([
       'owned-headers-kept',
       'status-on-error',
-      'authz-cluster-http2',
+      'authz-protocol',
     ]);
   });
 

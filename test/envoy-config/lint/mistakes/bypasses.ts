@@ -132,20 +132,12 @@ export const bypasses: Mistakes = {
         domains: ['internal.example.com'],
         routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' }, ...disabled }],
       }),
-  },
-  'unchecked-route + unjudged-route': {
     'a disabled route whose regex matches a protected path': p =>
       p.routes.unshift({
         match: { safe_regex: { regex: '/api/[a-z]+/[0-9]{4}/status' } },
         route: { cluster: 'upstream' },
         ...disabled,
       }),
-  },
-  'unjudged-route': {
-    'a regex route for the protected paths': p =>
-      set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
-    'a route template with a partial segment': p =>
-      p.routes.unshift({ match: byTemplate('/healthz-{id}'), route: { cluster: 'upstream' } }),
   },
   'unchecked-look-alike': {
     'an unchecked catch-all route to the same upstream': p => {

@@ -10,9 +10,6 @@ export const checks: Mistakes = {
   'failure-mode-allow-header-add': {
     'a fail-open marker header': p => set(p.check, { failure_mode_allow_header_add: true }),
   },
-  'filter-optional': {
-    'an ext_authz filter that Envoy may leave out': p => set(p.filters[1], { is_optional: true }),
-  },
   'status-on-error': {
     'a missing status_on_error': p => remove(p.check, 'status_on_error'),
     'status_on_error 403': p => set(p.check, { status_on_error: { code: 'Forbidden' } }),
@@ -24,20 +21,16 @@ export const checks: Mistakes = {
     'a timeout of ten seconds': p => set(p.service, { timeout: '10s' }),
     'a timeout of ten seconds as a message': p => set(p.service, { timeout: { seconds: 10 } }),
   },
-  'deny-at-disable + filter-enabled': {
+  'filter-enabled': {
     'a check of half of the requests': p =>
       set(p.check, { filter_enabled: { default_value: { numerator: 50, denominator: 'HUNDRED' } } }),
     'a check of all requests that a runtime key can change': p =>
       set(p.check, { filter_enabled: { default_value: { numerator: 100 }, runtime_key: 'authz.enabled' } }),
-  },
-  'filter-enabled': {
     'a check of 100 in a million requests, with the others refused': p =>
       set(p.check, {
         filter_enabled: { default_value: { numerator: 100, denominator: 2 } },
         deny_at_disable: { default_value: true, runtime_key: 'x' },
       }),
-  },
-  'deny-at-disable + filter-enabled-metadata': {
     'a metadata condition on the check': p => set(p.check, { filter_enabled_metadata: {} }),
   },
   'shadow-mode': {

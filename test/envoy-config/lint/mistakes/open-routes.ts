@@ -79,14 +79,6 @@ export const openRoutes: Mistakes = {
         }),
       }),
   },
-  'connect-upgrade': {
-    'a CONNECT upgrade': p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] }),
-    'a CONNECT upgrade on a route': p =>
-      p.routes.unshift({
-        match: { connect_matcher: {} },
-        route: { cluster: 'upstream', upgrade_configs: [{ upgrade_type: 'connect', connect_config: {} }] },
-      }),
-  },
   'admin-exposed': {
     'the admin interface on 0.0.0.0': p => set(p.root.admin.address.socket_address, { address: '0.0.0.0' }),
     'the admin interface on ::': p => set(p.root.admin.address.socket_address, { address: '::' }),

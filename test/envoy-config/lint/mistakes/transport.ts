@@ -3,11 +3,9 @@ import type { Part } from '../shipped.ts';
 import { copyOf, type Mistakes, remove, set, tls, upstreamTls } from './planting.ts';
 
 export const transport: Mistakes = {
-  'authz-cluster-unknown': {
+  'authz-protocol': {
     // The connection to account-authz.
     'a missing cluster': p => set(p.service.envoy_grpc, { cluster_name: 'elsewhere' }),
-  },
-  'authz-cluster-http2': {
     'a cluster without HTTP/2': p => remove(p.authz, 'typed_extension_protocol_options'),
     'a cluster with HTTP/1.1': p =>
       set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
@@ -18,6 +16,19 @@ export const transport: Mistakes = {
         explicit_http_config: null,
         auto_config: {},
       }),
+    'TLS only in account-authz': p => set(p.config, { tls }),
+    'TLS only in Envoy': p => set(p.authz, { transport_socket: upstreamTls() }),
+    'a missing client certificate that account-authz requires': p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, { transport_socket: upstreamTls() }),
+    ],
+    'a transport socket match without the client certificate that account-authz requires': p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, {
+        transport_socket_matches: [{ name: 'x', transport_socket: upstreamTls() }],
+        transport_socket: upstreamTls(),
+      }),
+    ],
   },
   'connect-timeout': {
     'a long connect timeout': p => set(p.authz, { connect_timeout: '0.5s' }),
@@ -33,23 +44,15 @@ export const transport: Mistakes = {
       }),
     'a loopback cluster for an account-authz on another machine': p => set(p.config, { listen: '192.0.2.7:9191' }),
   },
-  'retry-nothing': {
+  'retry-policy': {
     'zero retries': p => set(p.retry, { num_retries: 0 }),
     'a missing retry_on': p => remove(p.retry, 'retry_on'),
-  },
-  'retry-back-off': {
     'a missing back-off': p => remove(p.retry, 'retry_back_off'),
     'a back-off without max_interval': p => remove(p.retry.retry_back_off, 'max_interval'),
-  },
-  'retry-interval': {
     'a back-off as long as the check timeout': p => set(p.retry.retry_back_off, { max_interval: '0.5s' }),
     'a back-off of at most 10 ms': p => set(p.retry.retry_back_off, { max_interval: '0.010s' }),
-  },
-  'retry-budget': {
     'a missing retry budget': p => remove(p.authz.circuit_breakers.thresholds[0], 'max_retries'),
     'missing circuit breakers': p => remove(p.authz, 'circuit_breakers'),
-  },
-  'retry-same-host': {
     'two hosts without previous_hosts': p => {
       const [locality] = p.authz.load_assignment.endpoints;
       const second = copyOf(locality.lb_endpoints[0]);
@@ -57,10 +60,6 @@ export const transport: Mistakes = {
       locality.lb_endpoints.push(second);
       remove(p.retry, 'retry_host_predicate');
     },
-  },
-  'authz-tls': {
-    'TLS only in account-authz': p => set(p.config, { tls }),
-    'TLS only in Envoy': p => set(p.authz, { transport_socket: upstreamTls() }),
   },
   'authz-unverified': {
     'TLS without an authority': p => {
@@ -76,19 +75,6 @@ export const transport: Mistakes = {
         }),
       });
     },
-  },
-  'authz-client-certificate': {
-    'a missing client certificate that account-authz requires': p => [
-      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
-      set(p.authz, { transport_socket: upstreamTls() }),
-    ],
-    'a transport socket match without the client certificate that account-authz requires': p => [
-      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
-      set(p.authz, {
-        transport_socket_matches: [{ name: 'x', transport_socket: upstreamTls() }],
-        transport_socket: upstreamTls(),
-      }),
-    ],
   },
   'unreadable-value': {
     // Unreadable values.
