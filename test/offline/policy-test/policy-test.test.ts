@@ -285,68 +285,41 @@ describe('test', () => {
   describe('with an invalid case file', () => {
     const good = { name: 'a', claims: owner, request: own, expect: 'allowed' };
     const { expect: _, ...withoutExpect } = good;
-    const rows: readonly (readonly [name: string, cases: unknown, problem: string, config?: unknown])[] = [
-      ['no case', [], ':1:2: cases: must name at least one case'],
-      ['a case without expect', [withoutExpect], 'cases[0].expect: is required'],
-      ['a case without a name', [{ ...good, name: ' ' }], 'cases[0].name: must not be empty'],
+    const headers = (shown: object) => ({ request: { ...own, headers: shown } });
+    const hosted = [
+      { ...good, request: { ...own, host: 'api.example.com' } },
+      { ...good, name: 'b' },
+    ];
+    const reasons = 'must be one of allowed, request_invalid';
+    const keys = 'is not a known key: the keys here are';
+    // A list has all cases, an object what the good case has besides or instead.
+    const rows: readonly (readonly [cases: object | string, problem: string, config?: unknown])[] = [
+      [[], ':1:2: cases: must name at least one case'],
+      [[withoutExpect], 'cases[0].expect: is required'],
+      [[good, good], 'cases[1].name: must not name the same case twice'],
+      [{ name: ' ' }, 'cases[0].name: must not be empty'],
+      [{ expected: 'allowed' }, `cases[0].expected: ${keys} name, claims, token, request, expect, at`],
+      [{ request: { ...own, body: '' } }, `request.body: ${keys} method, path, host, headers`],
+      [{ expect: 'denied' }, `cases[0].expect: ${reasons}`],
+      [{ expect: { reason: 'allowed', rol: 'owner' } }, `cases[0].expect.rol: ${keys} reason, acc, role, scope, actor`],
+      [{ expect: { reason: 'denied', role: 'owner' } }, `cases[0].expect.reason: ${reasons}`],
+      [{ token: 'a.b.c' }, 'cases[0].token: must not be set together with claims: remove one'],
+      [{ at: 'noon' }, 'cases[0].at: must be a time'],
+      [{ request: {} }, 'cases[0].request.path: is required'],
+      [headers({ Authorization: 'Basic x' }), 'headers.Authorization: must not be authorization'],
+      [headers({ a: 1 }), 'headers.a: must be text'],
+      [headers({ a: 'b\nc: d' }), 'headers.a: must be text'],
+      ['cases: [', 'cases.yaml:1:'],
       [
-        'an unknown member',
-        [{ ...good, expected: 'allowed' }],
-        'cases[0].expected: is not a known key: the keys here are name, claims, token, request, expect, at',
-      ],
-      [
-        'an unknown member of the request',
-        [{ ...good, request: { ...own, body: '' } }],
-        'request.body: is not a known key: the keys here are method, path, host, headers',
-      ],
-      ['two cases with one name', [good, good], 'cases[1].name: must not name the same case twice'],
-      [
-        'an unknown reason',
-        [{ ...good, expect: 'denied' }],
-        'cases[0].expect: must be one of allowed, request_invalid',
-      ],
-      [
-        'an unknown member of an expectation',
-        [{ ...good, expect: { reason: 'allowed', rol: 'owner' } }],
-        'cases[0].expect.rol: is not a known key: the keys here are reason, acc, role, scope, actor',
-      ],
-      [
-        'an unknown reason of an expectation',
-        [{ ...good, expect: { reason: 'denied', role: 'owner' } }],
-        'cases[0].expect.reason: must be one of allowed, request_invalid',
-      ],
-      [
-        'both claims and token',
-        [{ ...good, token: 'a.b.c' }],
-        'cases[0].token: must not be set together with claims: remove one',
-      ],
-      ['an invalid time', [{ ...good, at: 'noon' }], 'cases[0].at: must be a time'],
-      ['a request without a path', [{ ...good, request: {} }], 'cases[0].request.path: is required'],
-      [
-        'an authorization header',
-        [{ ...good, request: { ...own, headers: { Authorization: 'Basic x' } } }],
-        'headers.Authorization: must not be authorization',
-      ],
-      ['a number as a header value', [{ ...good, request: { ...own, headers: { a: 1 } } }], 'headers.a: must be text'],
-      [
-        'a line end in a header value',
-        [{ ...good, request: { ...own, headers: { a: 'b\nc: d' } } }],
-        'headers.a: must be text',
-      ],
-      ['broken YAML', 'cases: [', 'cases.yaml:1:'],
-      [
-        'a case without a host, where account.hosts names hosts',
-        [
-          { ...good, request: { ...own, host: 'api.example.com' } },
-          { ...good, name: 'b' },
-        ],
+        hosted,
         'cases[1].request.host: is required: account.hosts of the configuration names the hosts',
         changed({ 'account.hosts': ['api.example.com'] }),
       ],
     ];
-    for (const [name, cases, problem, config] of rows) {
-      it(`exits 1 and locates ${name}`, async () => {
-        const { code, stdout, stderr } = await runCases(cases, config);
+    for (const [cases, problem, config] of rows) {
+      it(`exits 1 for ${JSON.stringify(cases)}, and locates it: ${problem}`, async () => {
+        const all = Array.isArray(cases) || typeof cases === 'string' ? cases : [{ ...good, ...cases }];
+        const { code, stdout, stderr } = await runCases(all, config);
         expect(stderr).to.contain(problem);
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
       });
