@@ -1,7 +1,7 @@
 // Generated CheckRequests: a request that the token permits, with none, one or a few changes to its path, query, headers, form.
 import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
 import { certificates, hostAccounts } from './identities.ts';
-import type { Random } from './random.ts';
+import { type Random, words } from './random.ts';
 import { changeRequest } from './request-changes.ts';
 import type { RequestContext, RequestDraft } from './request-draft.ts';
 import type { Setup } from './setup.ts';
@@ -85,27 +85,13 @@ function pickPath({ random, setup, token }: RequestContext): string {
   if (!path.endsWith('/*')) return filled;
   return (
     filled.slice(0, -2) +
-    random.pick([
-      '',
-      '',
-      '/',
-      `/${wide()}`,
-      '/items/9/',
-      `/items/${wide()}`,
-      '/:account_id',
-      '/accounts',
-      '/...',
-      '/~/-/_',
-    ])
+    random.pick(words(`||/|/${wide()}|/items/9/|/items/${wide()}|/:account_id|/accounts|/...|/~/-/_`, '|'))
   );
 }
 
 // Path characters of RFC 3986 beyond the strict grammar.
 const wideSegments = [
-  '%20',
-  'caf%C3%A9',
-  'a=b,c',
-  '(x)',
+  ...words('%20 caf%C3%A9 a=b,c (x)'),
   "it's",
   ...'$value !* %7Euser a%2Bb %41b a%23b items x&y a%40b ... ..%20 a..b%20 %E2%80%82x'.split(' '),
 ];

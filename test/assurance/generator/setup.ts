@@ -3,7 +3,7 @@ import type { IssuerKeys, KeysState, PublishedKey } from '../oracle/issuer-keys.
 import { type Settings, settingsOf, type WrittenConfiguration, type WrittenIssuer } from '../oracle/settings.ts';
 import { accounts } from './identities.ts';
 import { type KeyPair, keyPairs, publishedKey } from './key-pairs.ts';
-import type { Random } from './random.ts';
+import { type Random, words } from './random.ts';
 import { createRevocations } from './revocations.ts';
 
 /** A published key and an algorithm to sign with it. */
@@ -154,12 +154,9 @@ const scopeTables: readonly NonNullable<WrittenConfiguration['scopes']>[] = [
   Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`s${i}x`, i % 5 === 4 ? ['GET', 'POST'] : ['*']])),
 ];
 
-const resources = [
-  'https://api.test/subscriptions',
-  'https://api.test',
-  'https://api.test/',
-  'https://api.test:8443/a?b=c',
-];
+const resources = words(
+  'https://api.test/subscriptions https://api.test https://api.test/ https://api.test:8443/a?b=c',
+);
 
 function createRoutes(
   random: Random,
@@ -180,14 +177,9 @@ function createRoutes(
 
 function createAccountSettings(random: Random): NonNullable<WrittenConfiguration['account']> {
   const parameter = random.chance(0.25) ? 'tenant' : 'account_id';
-  const hosts = [
-    `:${parameter}.api.test`,
-    'api.test',
-    'API.other.test',
-    'Kept.test',
-    'acct2.api.test',
-    `:${parameter}.Eu.api.test`,
-  ];
+  const hosts = words(
+    `:${parameter}.api.test api.test API.other.test Kept.test acct2.api.test :${parameter}.Eu.api.test`,
+  );
   return {
     ...(random.chance(0.7) ? random.pick(accountPlaces) : {}),
     ...(parameter === 'account_id' ? {} : { parameter }),
