@@ -142,7 +142,7 @@ export function configMapOf(
   return ofKind(manifests, 'ConfigMap').find(({ metadata }) => withoutHash(metadata.name) === name)?.data;
 }
 
-export function withoutHash(name: string): string {
+function withoutHash(name: string): string {
   return name.replace(/-[a-z0-9]{10}$/, '');
 }
 

@@ -14,7 +14,6 @@ import {
   podsOf,
   type Selector,
   type Source,
-  withoutHash,
 } from '../../../lab/manifest.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { isLoopback, parseListenAddress, type TcpAddress } from '../../../src/text/listen-address.ts';
@@ -163,41 +162,6 @@ export const relations: Readonly<Record<string, (overlay: Overlay) => readonly s
       }),
     ),
 
-  'rolls its pods when a mounted file changes': ({ manifests }) =>
-    ofKind(manifests, 'ConfigMap')
-      .filter(({ metadata: { name } }) => withoutHash(name) === name)
-      .map(nameOf),
-
-  'gives its pods time to stop': ({ manifests, config }) =>
-    podsOf(manifests)
-      .filter(pod => {
-        const longest = Math.max(...containersOf(pod).map(waitOf)) + config.shutdown.graceSeconds;
-        return pod.spec.terminationGracePeriodSeconds < longest + 5;
-      })
-      .map(({ name }) => name),
-
-  'drains Envoy while it waits for its endpoints to go, and takes that back after a restart': ({ manifests }) =>
-    podsOf(manifests)
-      .filter(pod => {
-        const [envoy, authz] = [containerOf(pod, 'envoy'), containerOf(pod, 'account-authz')];
-        const drains = containersOf(pod).flatMap(({ lifecycle }) => lifecycle?.preStop?.exec?.command.join(' ') ?? []);
-        const takesBack = optionOf(authz, '--envoy-admin') === 'http://127.0.0.1:9901';
-        if (envoy === undefined) return drains.length > 0 || takesBack;
-        const drain = `drain --envoy-admin http://127.0.0.1:9901 --seconds ${waitOf(envoy)}`;
-        const isDrained = drains.length === 1 && drains[0]?.endsWith(drain) && waitOf(envoy) >= 15;
-        return !isDrained || takesBack !== (authz?.lifecycle?.preStop?.exec !== undefined);
-      })
-      .map(({ name }) => name),
-
-  'starts what Envoy needs before Envoy, and both before the app': ({ manifests }) =>
-    podsOf(manifests)
-      .filter(({ spec: { initContainers = [] } }) => {
-        const isPlain = initContainers.some(({ restartPolicy }) => restartPolicy !== 'Always');
-        const place = initContainers.findIndex(({ name }) => name === 'envoy');
-        return isPlain || (place !== -1 && place !== initContainers.length - 1);
-      })
-      .map(({ name }) => name),
-
   // Readiness waits for the first keys. Liveness must not: an outage of the authentication service would end every pod.
   'ends no account-authz because keys are missing': ({ manifests }) =>
     eachContainer(manifests, ({ name, startupProbe, readinessProbe, livenessProbe }) => {
@@ -310,11 +274,6 @@ function addressText(address: unknown): string {
 function isLocal(address: string): boolean {
   const parsed = parseListenAddress(address);
   return parsed.kind === 'unix' || (parsed.kind === 'tcp' && isLoopback(parsed.host));
-}
-
-/** In seconds. */
-function waitOf({ lifecycle }: Container): number {
-  return lifecycle?.preStop?.sleep?.seconds ?? Number(lifecycle?.preStop?.exec?.command.at(-1) ?? 0);
 }
 
 /** Files of ConfigMaps and Secrets, and the folders that containers share. */
