@@ -12,7 +12,6 @@ import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import { until } from '../../lab/until.ts';
 import { type CollectedSpan, startTraceCollector } from '../support/trace-collector.ts';
 import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, installEnvoys, startIssuer } from './lab.ts';
@@ -21,15 +20,6 @@ const page = 'docs/tracing.md';
 const cache = fileURLToPath(new URL('../../.cache/', import.meta.url));
 const path = '/api/subscriptions/accounts/acct1';
 const serverKind = 2;
-
-// An SDK in which everything fails.
-const brokenSdk = `
-import { trace } from '@opentelemetry/api';
-import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
-const fail = () => { throw new Error('the processor is broken'); };
-const processor = { onStart: fail, onEnd: fail, forceFlush: fail, shutdown: fail };
-trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [processor] }));
-`;
 
 const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
 const isEnabled = ({ log }: ServiceProcess): boolean => log().some(({ msg }) => /^tracing enabled/.test(String(msg)));
@@ -47,7 +37,6 @@ describe('tracing', () => {
     await mkdir(cache, { recursive: true });
     directory = await mkdtemp(join(cache, 'otel-'));
     await writeFile(join(directory, 'otel.mjs'), readSnippet(page, 'js', 'setGlobalTracerProvider'));
-    await writeFile(join(directory, 'broken.mjs'), brokenSdk);
     authorization = `Authorization: ${await bearer()}`;
   });
   after(() => rm(directory, { recursive: true, force: true }));
@@ -102,21 +91,8 @@ describe('tracing', () => {
     });
   });
 
-  it('answers the same with an SDK in which everything fails', async () => {
-    const service = await start('broken.mjs');
-    const envoy = await startEnvoy({ upstream: upstream.port, authz: service.address });
-    try {
-      const answers = [await ask(envoy, [authorization]), await ask(envoy, [])];
-      expect(answers.map(({ status }) => status)).to.deep.equal([200, 401]);
-      await until(() => service.log().filter(({ msg }) => msg === 'fault').length === 2);
-    } finally {
-      await Promise.all([envoy.stop(), service.kill()]);
-    }
-  });
-
   describe('with the tracer of Envoy', () => {
     const withSdk = useRunning(() => start('otel.mjs'));
-    const without = useRunning(() => startServiceProcess(configuration(authentication.jwksUrl)));
 
     const startTracingEnvoy = async (version: string, service: ServiceProcess): Promise<RunningEnvoy> => {
       const tracing = parse(readSnippet(page, 'yaml', 'OpenTelemetryConfig'));
@@ -157,18 +133,5 @@ describe('tracing', () => {
         }
       });
     }
-
-    it('has the trace of Envoy in the log, also without an SDK', async () => {
-      const envoy = await startTracingEnvoy('1.40.0', without);
-      try {
-        const answer = await ask(envoy, [authorization]);
-        const { traceId } = await without.logLine(headerValues(answer, 'x-request-id')[0] ?? '');
-        const request = await collector.span(span => span.traceId === traceId && span.kind === serverKind);
-        expect(request.service).to.equal('envoy');
-        expect(isEnabled(without)).to.equal(false);
-      } finally {
-        await envoy.stop();
-      }
-    });
   });
 });
