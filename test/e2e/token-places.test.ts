@@ -44,12 +44,9 @@ describe('places of the token', () => {
       const others: readonly (readonly [name: string, lines: () => readonly string[], left: readonly string[]])[] = [
         ['no other', () => [cookie()], []],
         ['others around it', () => [`${cookie('a=1; ')}; b="x y"; c`], ['a=1; b="x y"; c']],
-        ['others without spaces', () => [`${cookie('a=1;')};b=2`], ['a=1;b=2']],
         ['others in lines of their own', () => ['Cookie: a=1', cookie(), 'Cookie: b=2'], ['a=1; b=2']],
         ['others in UTF-8', () => [`${cookie()}; name=${bytes('Zoë')}`], [`name=${bytes('Zoë')}`]],
         ['100 KiB of others', () => [`${cookie()}; a=${'x'.repeat(100_000)}`], [`a=${'x'.repeat(100_000)}`]],
-        ['a token in Authorization', () => [`Authorization: Bearer ${token}`, `${cookie()}; a=1`], ['a=1']],
-        ['a token in the header', () => [`X-Id-Token: ${token}`, `${cookie()}; a=1`], ['a=1']],
         ['none of the token', () => [`X-Id-Token: ${token}`, 'Cookie: a=1;b=2'], ['a=1;b=2']],
       ];
       for (const [name, lines, left] of others) {
@@ -69,9 +66,7 @@ describe('places of the token', () => {
 
       const invalid: readonly (readonly [name: string, lines: () => readonly string[]])[] = [
         ['the cookie twice', () => [`${cookie()}; __Host-token=x`]],
-        ['the cookie in quotes', () => [`Cookie: __Host-token="${token}"`]],
         ['another cookie that is not UTF-8', () => [`${cookie()}; a=\u00e9`]],
-        ['the header twice', () => [`X-Id-Token: ${token}`, `X-Id-Token: ${token}`]],
         ['the header in another spelling', () => [cookie(), `x.id.token: ${token}`]],
       ];
       for (const [name, lines] of invalid) {
