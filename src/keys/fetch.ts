@@ -75,7 +75,9 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
     const url = new URL(request.url);
     const trust = await loadTrust(url.protocol === 'https:' ? request : {});
     const open = (at: URL): Promise<Socket> => connectToHost(at, lookup, signal, opened);
-    const socket = await openSocket(url, proxyFor(url, proxy), open, trust);
+    const through = proxyFor(url, proxy);
+    const plain = through === undefined ? await open(url) : await openTunnel(url, through, open, trust);
+    const socket = url.protocol === 'https:' ? await secure(plain, url, trust) : plain;
     opened.add(socket);
     if (signal.aborted) close();
     // The signature algorithms of the CertificateRequest (RFC 8446 section 4.3.2).
@@ -105,16 +107,6 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
 }
 
 // Connection: TCP to the host or its proxy, a tunnel through the proxy, TLS.
-
-async function openSocket(
-  url: URL,
-  proxy: URL | undefined,
-  open: (at: URL) => Promise<Socket>,
-  trust: Trust,
-): Promise<Socket> {
-  const socket = proxy === undefined ? await open(url) : await openTunnel(url, proxy, open, trust);
-  return url.protocol === 'https:' ? secure(socket, url, trust) : socket;
-}
 
 /** RFC 9110 section 9.3.6. A proxy is never shown the client certificate. */
 async function openTunnel(url: URL, proxy: URL, open: (at: URL) => Promise<Socket>, { ca }: Trust): Promise<Socket> {
@@ -273,21 +265,19 @@ const maxRecent = 8;
 function toSecureContext({ ca, client }: Trust): tls.SecureContext | undefined {
   if (ca === undefined && client === undefined) return undefined;
   const id = hash('sha256', JSON.stringify([ca && Buffer.from(ca).toString('latin1'), client?.cert, client?.key]));
-  const context = recentContexts.get(id) ?? createContext({ ca, client });
-  if (recentContexts.size === maxRecent) recentContexts.clear();
-  recentContexts.set(id, context);
-  return context;
-}
-
-function createContext({ ca, client }: Trust): tls.SecureContext {
-  const parsed = ca === undefined ? undefined : parseCertificates(ca);
+  const known = recentContexts.get(id);
+  if (known !== undefined) return known;
+  const parsed = ca && parseCertificates(ca);
   if (parsed?.kind === 'problem')
     throw new FetchProblem(parsed.problem === noCertificate ? 'CA file without certificate' : 'CA file not readable');
-  return tls.createSecureContext({
+  const context = tls.createSecureContext({
     minVersion: 'TLSv1.2',
     ...(ca !== undefined && { ca: [...rootsInForce(), Buffer.from(ca)] }),
     ...(client !== undefined && { cert: client.cert, key: client.key }),
   });
+  if (recentContexts.size === maxRecent) recentContexts.clear();
+  recentContexts.set(id, context);
+  return context;
 }
 
 /** The root certificates of this process: from Node 22.15 on with those of NODE_EXTRA_CA_CERTS and --use-system-ca, else Node's own. */

@@ -50,9 +50,7 @@ export interface KeySetProblem extends Problem {
 }
 
 /** Only the public members of a key, in canonical form. */
-export interface PublicJwk {
-  readonly [member: string]: string;
-}
+type PublicJwk = Readonly<Record<string, string>>;
 
 /** A usable entry of a set. */
 interface Candidate {
@@ -191,7 +189,7 @@ function readEntry(
     const value = member(key);
     return typeof value === 'string' && value.length <= maxKidLength ? [[key, value] as const] : [];
   });
-  const named = [...(kid === undefined ? [] : [['kid', kid]]), ...(alg === undefined ? [] : [['alg', alg]])];
+  const publicJwk = { ...members, use: 'sig', ...Object.fromEntries(thumbprints) };
   return {
     name,
     kid,
@@ -199,7 +197,7 @@ function readEntry(
     members,
     algorithms: new Set(usable),
     certificates: new Set(thumbprints.map(([key, value]) => certificateName(key, value))),
-    publicJwks: [{ ...members, use: 'sig', ...Object.fromEntries([...named, ...thumbprints]) }],
+    publicJwks: [{ ...publicJwk, ...(kid !== undefined && { kid }), ...(alg !== undefined && { alg }) }],
   };
 }
 

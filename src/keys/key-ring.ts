@@ -136,20 +136,15 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
   const readSource = createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 });
   let lastWarning: string | undefined;
-  const seed = createKeySeed({
-    issuers,
-    location,
-    algorithms,
-    // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
-    cacheDirectory: jwksFile === undefined ? settings.cacheDirectory : undefined,
-    readOnly: options.seedReadOnly,
-    maxAgeMs,
-    wallNow,
-    onResult(problem) {
-      if (problem !== undefined && problem !== lastWarning) observer.onWarning({ issuers, problem });
-      lastWarning = problem;
-    },
-  });
+  const onResult = (problem: string | undefined): void => {
+    if (problem !== undefined && problem !== lastWarning) observer.onWarning({ issuers, problem });
+    lastWarning = problem;
+  };
+  const { cacheDirectory } = settings;
+  const seeding = { issuers, location, algorithms, readOnly: options.seedReadOnly, maxAgeMs, wallNow, onResult };
+  // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
+  const hasSeed = cacheDirectory !== undefined && jwksFile === undefined;
+  const seed = hasSeed ? createKeySeed({ ...seeding, cacheDirectory }) : undefined;
 
   let state = createKeySetState({ ...times, ...fixedLimits });
   /** The unknown kids that wait for the fetch in flight. */
@@ -197,7 +192,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     if (read.kind === 'document' && parsed?.kind === 'keySet') ({ validator, publicJwks } = { ...read, ...parsed });
     step({ ...toOutcome(read, parsed), fetch, jitter: random() });
     const { set, lastResult = 'failure', lastProblem: problem } = state;
-    if (lastResult === 'success') seed.save(publicJwks, startedWallMs);
+    if (lastResult === 'success') seed?.save(publicJwks, startedWallMs);
     const isNews = parsed?.kind === 'problem' || (parsed && !isDeepStrictEqual(parsed.skipped, skipped));
     if (parsed !== undefined) skipped = parsed.skipped;
     const keys = hasUsableKeys() ? set.keys.size : 0;
@@ -253,7 +248,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   async function stop(): Promise<void> {
     step({ kind: 'stopped' });
     unwatch();
-    await seed.written();
+    await seed?.written();
   }
 
   return {
@@ -267,7 +262,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const files = sourceFiles(first);
       // Before they are read: the watch may poll for the first time after a change.
       const known = await fileVersions(files);
-      const given = options.inherited ?? (await seed.load());
+      const given = options.inherited ?? (await seed?.load());
       if (given !== undefined) step({ kind: 'seeded', ...given });
       step({ kind: 'started' });
       // Stopped while the seed was read.

@@ -1,8 +1,8 @@
 // Stores the last good key set of a ring on disk, for a start while its issuers are down. It is bound to the issuers and to the location of
 // the keys, written atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
 import { hash, randomUUID } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { mkdir, open, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { itemsOf, memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { errorCode } from '../text/problem.ts';
@@ -18,8 +18,7 @@ export interface InheritedKeys {
 }
 
 export interface KeySeedSettings {
-  /** Undefined: no seed. */
-  readonly cacheDirectory: string | undefined;
+  readonly cacheDirectory: string;
   /** Of the ring. A seed is used if it was written for one of them. */
   readonly issuers: readonly string[];
   /** See locationKey. Each location has its own seed. */
@@ -48,12 +47,12 @@ const seedVersion = 5;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
   const { cacheDirectory, issuers, location, algorithms, readOnly, maxAgeMs, wallNow, onResult } = settings;
-  const path = cacheDirectory === undefined ? undefined : join(cacheDirectory, `${sha256(location)}.json`);
+  const path = join(cacheDirectory, `${sha256(location)}.json`);
   let writing: Promise<void> = Promise.resolve();
 
   /** The keys, or why they are not used; undefined without a file. */
-  async function read(file: string): Promise<InheritedKeys | string | undefined> {
-    const bytes = await readSeedFile(file);
+  async function read(): Promise<InheritedKeys | string | undefined> {
+    const bytes = await readSeedFile(path);
     if (!(bytes instanceof Uint8Array)) return bytes;
     const json = parseStrictJson(bytes);
     if (json.kind === 'problem') return json.problem;
@@ -70,13 +69,13 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
     return set.kind === 'problem' ? set.problem : { set, ageMs };
   }
 
-  async function write(folder: string, file: string, jwks: string, confirmedAt: number): Promise<string | undefined> {
+  async function write(jwks: string, confirmedAt: number): Promise<string | undefined> {
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
       // Reported while the issuer is up: the next start would not use the seed.
-      if (isWritableByOthers(await stat(folder))) return 'seed not written: folder writable by others';
+      if (isWritableByOthers(await stat(cacheDirectory))) return 'seed not written: folder writable by others';
       const seed = { version: seedVersion, issuers, location, confirmedAt, digest: sha256(jwks), jwks };
-      await writeAtomically(file, JSON.stringify(seed));
+      await writeAtomically(path, JSON.stringify(seed));
       return undefined;
     } catch (error) {
       return `seed not written: ${errorCode(error)}`;
@@ -85,17 +84,15 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
 
   return {
     async load() {
-      const loaded = path === undefined ? undefined : await read(path);
+      const loaded = await read();
       if (typeof loaded !== 'string') return loaded;
       onResult(`seed not used: ${loaded}`);
       return undefined;
     },
     save(keys, confirmedWallMs) {
-      if (cacheDirectory === undefined || path === undefined || readOnly) return;
+      if (readOnly) return;
       const jwks = JSON.stringify({ keys });
-      writing = writing.then(async () =>
-        onResult(await write(cacheDirectory, path, jwks, Math.floor(confirmedWallMs))),
-      );
+      writing = writing.then(async () => onResult(await write(jwks, Math.floor(confirmedWallMs))));
     },
     written: () => writing,
   };
@@ -105,15 +102,9 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
 async function readSeedFile(path: string): Promise<Uint8Array | string | undefined> {
   try {
     if (isWritableByOthers(await stat(dirname(path)))) return 'folder writable by others';
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const stats = await file.stat();
-      if (!stats.isFile() || stats.size > maxSeedBytes) return 'not a seed';
-      if (isWritableByOthers(stats)) return 'writable by others';
-      return await file.readFile();
-    } finally {
-      await file.close();
-    }
+    const stats = await lstat(path);
+    if (!stats.isFile() || stats.size > maxSeedBytes) return 'not a seed';
+    return isWritableByOthers(stats) ? 'writable by others' : await readFile(path);
   } catch (error) {
     const code = errorCode(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : `not readable: ${code}`;

@@ -136,22 +136,17 @@ async function withinTime(
   work: (signal: AbortSignal) => Promise<FetchResult>,
 ): Promise<FetchResult> {
   const controller = new AbortController();
-  const ended = new Promise<FetchResult>(resolve => {
-    const timer = setTimeout(resolve, timeoutMs, problem('timed out')).unref();
-    controller.signal.addEventListener('abort', () => {
+  return new Promise(resolve => {
+    const end = (result: FetchResult): void => {
       clearTimeout(timer);
-      resolve(problem('stopped'));
-    });
+      signal.removeEventListener('abort', stop);
+      resolve(result);
+      controller.abort();
+    };
+    const stop = (): void => end(problem('stopped'));
+    const timer = setTimeout(end, timeoutMs, problem('timed out')).unref();
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    else work(controller.signal).then(end, () => end(problem('internal error')));
   });
-  const abort = (): void => controller.abort();
-  signal.addEventListener('abort', abort);
-  try {
-    if (signal.aborted) return problem('stopped');
-    return await Promise.race([work(controller.signal), ended]);
-  } catch {
-    return problem('internal error');
-  } finally {
-    signal.removeEventListener('abort', abort);
-    abort();
-  }
 }

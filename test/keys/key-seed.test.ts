@@ -237,7 +237,7 @@ describe('key seed', () => {
     await writeFile(elsewhere, await readFile(path), { mode: 0o600 });
     await rm(path);
     await symlink(elsewhere, path);
-    expect(await load()).to.equal('seed not used: not readable: ELOOP');
+    expect(await load()).to.equal('seed not used: not a seed');
   });
 
   it('reports why it cannot be written and leaves no temporary file', async () => {
