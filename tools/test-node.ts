@@ -30,7 +30,7 @@ if (program === undefined) {
           'node_modules/mocha/bin/mocha.js',
           '--config',
           mochaConfig,
-          ...atATime,
+          ...atATime(5),
           ...tests.map(compiledFile),
         ])
       : build;

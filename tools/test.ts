@@ -1,4 +1,4 @@
-// `npm test`: all tests, three files at a time and `npm run check` beside them, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
+// `npm test`: all tests, several files at a time and `npm run check` beside them, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
 // mirror src/. Both compile the tests first. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,10 @@ const isUnit = process.argv[2] === 'unit';
 const installing = isUnit ? undefined : install();
 const checking = isUnit ? [] : [check()];
 await compileTests();
-const results = [await mocha(isUnit ? unit : [...outer, ...unit], atATime), ...(await Promise.all(checking))];
+const results = [
+  await mocha(isUnit ? unit : [...outer, ...unit], atATime(isUnit ? 5 : 3)),
+  ...(await Promise.all(checking)),
+];
 if (!isUnit) results.push(await mocha(measured));
 await installing;
 
