@@ -14,17 +14,17 @@ const wholeMessages = `config.core.v3.Node config.metrics.v3.StatsConfig config.
   config.cluster.v3.Cluster.PreconnectPolicy clusters.dns.v3.DnsCluster.RefreshRate config.endpoint.v3.ClusterLoadAssignment.Policy
   filters.http.ext_authz.v3.HttpService type.v3.HttpStatus type.matcher.v3.ListStringMatcher config.common.mutation_rules.v3.HeaderMutationRules
   config.core.v3.RuntimeFractionalPercent type.matcher.v3.MetadataMatcher config.core.v3.RuntimeFeatureFlag filters.http.ext_authz.v3.BufferSettings
-  type.matcher.v3.StringMatcher filters.http.router.v3.Router.UpstreamAccessLogOptions config.route.v3.HeaderMatcher type.v3.Percent type.v3.FractionalPercent
+  filters.http.router.v3.Router.UpstreamAccessLogOptions type.v3.Percent type.v3.FractionalPercent
   config.core.v3.GrpcMethodList filters.http.compressor.v3.Compressor.RequestDirectionConfig filters.http.compressor.v3.Compressor.ResponseDirectionConfig
   filters.common.fault.v3.FaultDelay type.v3.TokenBucket common.ratelimit.v3.LocalRateLimitDescriptor config.route.v3.RateLimit
   filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster type.v3.HashPolicy transport_sockets.tls.v3.TlsSessionTicketKeys config.core.v3.HttpService
   config.overload.v3.Trigger config.overload.v3.BufferFactoryConfig config.overload.v3.LoadShedPoint
   config.bootstrap.v3.ClusterManager.OutlierDetection config.listener.v3.FilterChainMatch config.core.v3.ExtensionConfigSource config.core.v3.KeepaliveSettings
-  config.route.v3.VirtualCluster config.core.v3.HeaderValue config.core.v3.HealthCheck.TcpHealthCheck config.core.v3.HealthCheck.TlsOptions
+  config.route.v3.VirtualCluster config.core.v3.HealthCheck.TcpHealthCheck config.core.v3.HealthCheck.TlsOptions
   config.core.v3.HealthCheck.Payload type.v3.Int64Range config.core.v3.Locality config.core.v3.GrpcService.GoogleGrpc config.core.v3.BackoffStrategy
   config.common.mutation_rules.v3.HeaderMutation.RemoveOnMatch transport_sockets.tls.v3.SdsSecretConfig config.bootstrap.v3.RuntimeLayer.AdminLayer
   type.tracing.v3.CustomTag.Literal type.tracing.v3.CustomTag.Environment type.tracing.v3.CustomTag.Header type.tracing.v3.CustomTag.Metadata
-  config.accesslog.v3.AccessLogFilter config.route.v3.RouteMatch config.route.v3.Decorator config.route.v3.NonForwardingAction
+  config.accesslog.v3.AccessLogFilter config.route.v3.Decorator config.route.v3.NonForwardingAction
   config.route.v3.RouteAction.MaxStreamDuration config.route.v3.RouteAction.HashPolicy config.route.v3.CorsPolicy
   config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords config.core.v3.JsonFormatOptions retry.host.omit_host_metadata.v3.OmitHostMetadataConfig
   retry.host.omit_canary_hosts.v3.OmitCanaryHostsPredicate compression.gzip.compressor.v3.Gzip compression.brotli.compressor.v3.Brotli
@@ -248,7 +248,12 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'load_balancing_policies.cluster_provided.v3.ClusterProvided': '*',
   'load_balancing_policies.wrr_locality.v3.WrrLocality': 'endpoint_picking_policy',
   'config.core.v3.SubstitutionFormatString':
-    'text_format text_format_source json_format omit_empty_values content_type json_format_options',
+    'text_format text_format_source:FormatText json_format omit_empty_values content_type json_format_options',
+  FormatText: 'inline_string',
+  'config.core.v3.HeaderValue': 'key value',
+  'config.route.v3.RouteMatch': '* headers connect_matcher=never',
+  'config.route.v3.HeaderMatcher': '* string_match',
+  'type.matcher.v3.StringMatcher': '* custom=never',
   // What istiod and Envoy Gateway write around the check: they count, name the peer of the mesh, or choose its protocol.
   'stats.PluginConfig': '*',
   'istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig': '*',

@@ -3,6 +3,7 @@ import { toListenAddress } from '../../text/listen-address.ts';
 import type { EnvoyRelevantConfig } from '../settings.ts';
 import { laterFilterRules, laterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
+import { answerRules, unjudgedAnswers } from './answer-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt, isLocal } from './cluster.ts';
@@ -19,7 +20,7 @@ import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
 import { isUnverified, speaksTls, transportRules } from './transport-rules.ts';
-import { unknownCommands, wayRules, waysOf } from './way-rules.ts';
+import { wayRules, waysOf } from './way-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;
@@ -50,6 +51,7 @@ const managerRules = { ...managerRowRules, ...requestRules, ...laterRules };
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
   ...bypassRules,
   ...wayRules,
+  ...answerRules,
   ...reachRules,
   ...openRouteRules,
   ...hostRules,
@@ -106,16 +108,12 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     for (const { manager } of model.guarded) judge(routeRules, openTargetsOf(model, manager));
     judge(headerRules, readHeaderWays(model));
     // After the rules about single places, which say more.
-    for (const [id, rule] of Object.entries(wayRules)) {
+    for (const [id, rule] of Object.entries({ ...wayRules, ...answerRules })) {
       for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
     }
-    const commands = unknownCommands(resources).map(({ path }) => ({
-      path,
-      message: 'has a substitution command that is not judged: it may print the token',
-    }));
     notJudged = [
       notJudged,
-      commands,
+      unjudgedAnswers(resources),
       unknownParts(resources),
       foreignChecks(model),
       unknownAddresses(model),

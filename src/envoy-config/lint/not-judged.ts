@@ -65,7 +65,8 @@ export function findNotJudged(
         found.push({ path: at.path, message: `is no field of Envoy 1.40` });
       else if (field === undefined) add(at, 'is not judged', fieldName);
       else if (field.kind === '=') visitValue(at, fieldName, field.rest.split('|'), type?.rest.split('|') ?? []);
-      else if (field !== others) visitField(at, fieldName, type?.kind === ':' ? type.rest : field.rest);
+      else if (field !== others)
+        visitField(at, fieldName, field.kind !== ':' && type?.kind === ':' ? type.rest : field.rest);
     }
     const isNamed =
       fields.has('typed_config') && !['typed_config', 'config_discovery'].some(each => value.field(each).isPresent);

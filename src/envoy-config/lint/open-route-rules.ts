@@ -8,6 +8,7 @@ import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } 
 import type { HostRoute, RouteTarget } from './listener.ts';
 import type { HeaderWay } from './mutations.ts';
 import type { NotJudged } from './not-judged.ts';
+import type { ProtoValue } from './proto-value.ts';
 import type { PathScope } from './route-match.ts';
 import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
@@ -136,24 +137,17 @@ export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[
             const status = other?.value.field('direct_response', 'status').number() ?? 0;
             return other?.match.isSureByTarget === true && status >= 400;
           };
-          const at = route.value.field('match').path;
+          const at = (field: ProtoValue, message: string): NotJudged => ({ path: field.path, message });
+          const match = route.value.field('match');
+          const upgrades = route.value.items('route', 'upgrade_configs');
           return [
+            ...upgrades.map(each => at(each, 'lets a public route upgrade: Envoy sees nothing of what passes then')),
             ...(route.match.isStrict
               ? []
-              : [
-                  {
-                    path: at,
-                    message: 'takes paths outside the grammar too, such as /..;/, which servers may resolve',
-                  },
-                ]),
+              : [at(match, 'takes paths outside the grammar too, such as /..;/, which servers may resolve')]),
             ...(overrides.every(refuses)
               ? []
-              : [
-                  {
-                    path: at,
-                    message: 'takes a query such as _method=DELETE, by which frameworks choose another method',
-                  },
-                ]),
+              : [at(match, 'takes a query such as _method=DELETE, by which frameworks choose another method')]),
           ];
         }),
       );

@@ -40,7 +40,8 @@ export function partsOf(resources: Resources | undefined): readonly ProtoValue[]
   const { isDump, bootstrap, listeners, clusters, routes, filters } = resources;
   if (!isDump) return bootstrap === undefined ? [] : [bootstrap];
   const inbound = listeners.filter(each => !isOutbound(each, isDump));
-  return [...inbound, ...clusters, ...routes.values(), ...filters.values()];
+  const others = bootstrap?.present('admin', 'tracing', 'stats_config', 'stats_sinks') ?? [];
+  return [...others, ...inbound, ...clusters, ...routes.values(), ...filters.values()];
 }
 
 /** Whether a mesh leads what the service sends to it, and no other machine reaches it. The gateways of Istio have the direction too. */

@@ -1,10 +1,10 @@
-// Rules for ways that lead where no client may go, for headers that only the check may set, and for texts that show the token.
+// Rules for ways that lead where no client may go, and for the metadata that only the check may write.
 import { toListenAddress } from '../../text/listen-address.ts';
 import { addressKey, readAddress } from './cluster.ts';
 import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { partsOf, type Resources } from './resources.ts';
+import { partsOf } from './resources.ts';
 import type { Finding, Rules } from './rule.ts';
 
 export const wayRules = {
@@ -54,37 +54,7 @@ export const wayRules = {
         .map(at => ({ at, says: 'is the metadata of ext_authz' }));
     },
   },
-  'cookie-origin': {
-    what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`)',
-    why: 'any such page could read the answers with the rights of the user who opens it',
-    fix: 'list the origins of `token.origins` as `exact`, or remove `allow_credentials`',
-    find: ({ resources, policy, config: { token } }) =>
-      partsOf(policy.hasCookiePlace ? resources : undefined)
-        .flatMap(part => part.inner(name => name === 'allow_origin_string_match'))
-        .filter(list => list.parent.field('allow_credentials').flag() === true)
-        .flatMap(list => list.items())
-        .filter(each => !token.origins?.includes(each.field('exact').text() ?? ''))
-        .map(at => ({ at, says: 'allows an origin that is none of `token.origins`' })),
-  },
-  'shown-token': {
-    what: 'A header, a body, a tag, a log or a tap has the token of a request, such as `%REQ(authorization)%`',
-    why: 'whoever reads it can use the tokens in it',
-    fix: 'remove it: the log of account-authz says under the same request id who the caller is',
-    find: ({ resources, policy }) => {
-      const tokens = new Set(policy.headers.filter(({ kind }) => kind === 'token').flatMap(({ names }) => names));
-      const isToken = (text: string): boolean => tokens.has(text.toLowerCase());
-      const parts = partsOf(resources);
-      const listed = parts
-        .flatMap(part => part.inner(name => name === 'additional_request_headers_to_log' || name === 'request_header'))
-        .flatMap(each => each.texts(isToken));
-      const shown = parts.flatMap(part => part.texts(text => text.includes('%') && showsToken(text, isToken)));
-      const taps = parts.flatMap(part => part.texts(text => tap.test(text)));
-      return [...listed, ...shown, ...taps].map(at => ({ at, says: 'shows the token of each request' }));
-    },
-  },
 } as const satisfies Rules<LintModel>;
-
-const tap = /^type\.googleapis\.com\/envoy\.extensions\.(?:filters\.http|transport_sockets)\.tap\.v3\.Tap$/;
 
 interface Way {
   /** The name of the cluster. */
@@ -129,35 +99,4 @@ export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
 function isForMetrics(route: ProtoValue | undefined): boolean {
   const [path] = route?.field('match').present('path', 'prefix') ?? [];
   return ['/stats/prometheus', '/ready'].includes(path?.text() ?? '');
-}
-
-const knownCommands: ReadonlySet<string> = new Set(
-  `START_TIME EMIT_TIME REQ REQUEST_HEADER REQUEST_HEADERS REQ_WITHOUT_QUERY TRAILER RESP PROTOCOL HOSTNAME DYNAMIC_METADATA CLUSTER_METADATA
-  METADATA FILTER_STATE FILTER_CHAIN_NAME ROUTE_NAME STREAM_ID UNIQUE_ID REQUESTED_SERVER_NAME ACCESS_LOG_TYPE LOCAL_REPLY_BODY PATH TRACE_ID
-  SPAN_ID CEL TYPED_CEL`.split(/\s+/),
-);
-const knownFamilies = /^(?:RESPONSE|UPSTREAM|DOWNSTREAM|CONNECTION|VIRTUAL)_|^GRPC_STATUS|BYTES|DURATION$/;
-
-/** Texts with a substitution command that the lint does not know: it may print what a header has. */
-export function unknownCommands(resources: Resources): readonly ProtoValue[] {
-  const isUnknown = (text: string): boolean =>
-    text.includes('%') &&
-    [...text.matchAll(/%([A-Z][A-Z0-9_]{2,40})[(:%]/g)].some(
-      ([, name = '']) => !knownCommands.has(name) && !knownFamilies.test(name),
-    );
-  return partsOf(resources).flatMap(part => part.texts(isUnknown));
-}
-
-/** Whether a command of Envoy's formatters prints such a header: `%REQ(FIRST?SECOND):LENGTH%`, `%REQUEST_HEADER(NAME)%`, a CEL expression. */
-function showsToken(text: string, isToken: (name: string) => boolean): boolean {
-  return text.split('%').some(command => {
-    const [name = '', ...rest] = command.split('(');
-    const argument = rest.join('(');
-    if (/^(?:TYPED_)?CEL$/.test(name)) return argument.split(/[^\w-]/).some(isToken);
-    return (
-      name === 'REQUEST_HEADERS' ||
-      (/^(?:REQ|REQUEST_HEADER|REQ_WITHOUT_QUERY|TRAILER)$/.test(name) &&
-        (argument.split(')', 1)[0] ?? '').split('?').some(isToken))
-    );
-  });
 }

@@ -1,4 +1,5 @@
 // Bootstraps that Envoy accepts, each bent so that it opens a hole: what the lint says of each, a rule or `not judged`.
+import { methodOverridePattern } from '../../../src/envoy-config/method-override.ts';
 import { open, perRoute, publicRoute, set } from './mistakes/planting.ts';
 import { filter, type Part, type Shipped, typed } from './shipped.ts';
 
@@ -23,11 +24,14 @@ const add = (key: string, value: string, append_action = 'OVERWRITE_IF_EXISTS_OR
 });
 const rewrite = { pattern: { regex: '^/static/' }, substitution: '/api/subscriptions/' };
 
+const subtree = { safe_regex: { regex: '/static(/[A-Za-z0-9._~:@-]+)*/?' } };
+const overrides = { name: ':path', string_match: { safe_regex: { regex: methodOverridePattern } } };
 /** A public subtree, as `render` writes it but for these fields. */
 const publicly = (p: Shipped, fields: Part, route: Part = {}): void => {
   set(p.config, open('/static/*', 'GET'));
-  const plain = publicRoute({ safe_regex: { regex: '/static(/[A-Za-z0-9._~:@-]+)*/?' } }, 'GET');
-  p.routes.unshift({ ...plain, ...fields, route: { ...plain.route, ...route } });
+  const plain = publicRoute(subtree, 'GET');
+  const refused = { match: { ...subtree, headers: [overrides] }, direct_response: { status: 404 }, ...unchecked };
+  p.routes.unshift(refused, { ...plain, ...fields, route: { ...plain.route, ...route } });
 };
 /** An unchecked route to another cluster. */
 const other = (p: Shipped, cluster: Part, route: Part = {}): void => {
@@ -630,5 +634,113 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock', mode: 511 } } }),
     ],
     'route headers changed by an MCP filter': ['not judged', p => before(p, 'mcp.v3.Mcp', { clear_route_cache: true })],
+  },
+  'a public route, a header or a format in another shape': {
+    'a method of its own': ['open-route', p => publicly(p, publicRoute(subtree, 'GET|PROPFIND'))],
+    'paths outside the grammar': [
+      'not judged',
+      p => publicly(p, publicRoute({ path_separated_prefix: '/static' }, 'GET')),
+    ],
+    'a query that overrides the method': ['not judged', p => [publicly(p, {}), p.routes.shift()]],
+    'such a query of who asks for it': [
+      'not judged',
+      p => [publicly(p, {}), p.routes[0].match.headers.push({ name: 'x', present_match: true })],
+    ],
+    'an upgrade': ['not judged', p => publicly(p, {}, { upgrade_configs: [{ upgrade_type: 'websocket' }] })],
+    'the token, for another service': [
+      'public-headers-kept',
+      p => {
+        p.root.static_resources.clusters.push(clusterTo('files', tcp('10.0.0.9', 80)));
+        publicly(p, unchecked, { cluster: 'files' });
+      },
+    ],
+    trailers: [
+      'trailers-kept',
+      p => {
+        p.filters.unshift({
+          ...filter('header_mutation.v3.HeaderMutation', p.filters[0].typed_config),
+          name: 'trailers',
+        });
+        set(p.filters[1], { typed_config: typed('header_mutation.v3.HeaderMutation') });
+        publicly(p, {});
+        p.routes[1].typed_per_filter_config.trailers = typed('envoy.config.route.v3.FilterConfig', { disabled: true });
+      },
+    ],
+    'an account header of the virtual host, removed before that': [
+      'owned-header-set',
+      p => {
+        set(p.host, { request_headers_to_add: [add('x-account-id', 'acme')] });
+        publicly(p, { request_headers_to_remove: ['x-account-id'] });
+      },
+    ],
+    'another metadata document': [
+      'public-route-missing',
+      p => {
+        set(p.config, { protectedResource: { resource: 'https://api.example.com/subscriptions' } });
+        const path = '/.well-known/oauth-protected-resource/subscriptions';
+        p.routes.unshift({
+          match: { path },
+          direct_response: { status: 200, body: { inline_string: '{}' } },
+          ...unchecked,
+        });
+      },
+    ],
+    'a tunnel': [
+      'not judged',
+      p => p.routes.unshift({ match: { connect_matcher: {} }, route: { cluster: 'upstream' } }),
+    ],
+    'an account header removed early': ['needed-header-removed', p => p.early.push({ remove: 'X-Account-Id' })],
+    'a body that ends elsewhere': ['owned-header-set', p => early(p, add('Transfer-Encoding', 'chunked'))],
+    'headers that the next hop removes': [
+      'owned-header-set',
+      p => set(p.routes[0], { request_headers_to_add: [add('connection', 'x-auth-acc')] }),
+    ],
+    'another type of a checked body': [
+      'owned-header-set',
+      p => set(p.routes[0], { request_headers_to_add: [add('content-type', 'application/x-www-form-urlencoded')] }),
+    ],
+    'an identity header set in the old way': [
+      'owned-header-set',
+      p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-auth-acc', value: 'x' }, append: false }] }),
+    ],
+    'an identity header removed by a route in a filter of the cluster': [
+      'headers-after-check',
+      p => {
+        const [options] = Object.values<Part>(p.upstream.typed_extension_protocol_options);
+        options.http_filters = [filter('header_mutation.v3.HeaderMutation'), filter('upstream_codec.v3.UpstreamCodec')];
+        const mutations = { request_mutations: [{ remove: 'x-auth-acc' }] };
+        const own = typed('header_mutation.v3.HeaderMutationPerRoute', { mutations });
+        set(p.routes[0], { typed_per_filter_config: { [options.http_filters[0].name]: own } });
+      },
+    ],
+    'a header in base64': [
+      'not judged',
+      p =>
+        set(p.host, { response_headers_to_add: [{ header: { key: 'a', raw_value: 'JVJFUShhdXRob3JpemF0aW9uKSU=' } }] }),
+    ],
+    'a format in base64': [
+      'not judged',
+      p => log(p, { text_format_source: { inline_bytes: 'JVJFUShhdXRob3JpemF0aW9uKSU=' } }),
+    ],
+    'all headers by an expression': [
+      'not judged',
+      p => log(p, { text_format_source: { inline_string: '%CEL(request.headers)%' } }),
+    ],
+    'an answer for every cache': [
+      'not judged',
+      p => set(p.host, { response_headers_to_add: [add('Cache-Control', 'public, max-age=600')] }),
+    ],
+    'one answer for all pages': ['not judged', p => set(p.host, { response_headers_to_remove: ['vary'] })],
+    'answers for every page': [
+      'not judged',
+      p =>
+        before(p, 'header_mutation.v3.HeaderMutation', {
+          mutations: { response_mutations: [{ append: add('access-control-allow-origin', '%REQ(origin)%') }] },
+        }),
+    ],
+    'a redirect by a header': [
+      'not judged',
+      p => set(p.routes.at(-1), { response_headers_to_add: [add('location', 'https://other.example/%REQ(:path)%')] }),
+    ],
   },
 };

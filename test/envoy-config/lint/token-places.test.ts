@@ -81,6 +81,25 @@ const bends: Readonly<Record<string, readonly [string, (parts: Parts) => unknown
         }),
       }),
   ],
+  'a log of the cookie that an answer sets': [
+    'shown-token',
+    p => set(p.host, { response_headers_to_add: [{ header: { key: 'a', value: '%RESP(Set-Cookie):40%' } }] }),
+  ],
+  'a cookie removed early': [
+    'needed-header-removed',
+    p => p.manager.early_header_mutation_extensions[0].typed_config.mutations.push({ remove: 'cookie' }),
+  ],
+  'credentials for every page, without the filter for CORS': [
+    'not judged',
+    p =>
+      set(p.host, {
+        response_headers_to_add: [{ header: { key: 'access-control-allow-credentials', value: 'true' } }],
+      }),
+  ],
+  'a cookie set for the client': [
+    'not judged',
+    p => set(p.host, { response_headers_to_add: [{ header: { key: 'set-cookie', value: 'session=%REQ(x)%' } }] }),
+  ],
   'trailers that keep the token': [
     'trailers-kept',
     p => {
