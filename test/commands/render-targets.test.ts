@@ -303,6 +303,17 @@ describe('render envoy-gateway', () => {
     }
   });
 
+  for (const [target, option, value] of [
+    ['envoy', '--authz-host', 'authz.example'],
+    ['envoy-parts', '--authz-host', 'authz.example'],
+    ['envoy-parts', '--upstream', 'orders:80'],
+  ] as const)
+    it(`warns of ${option}, which ${target} does not print here`, async () => {
+      const { code, stderr } = await render(target, '--config', config(twoPaths), option, value);
+      expect({ code, stderr }).to.deep.include({ code: 0 });
+      expect(stderr).to.match(new RegExp(`^account-authz render: ${option} .*is not (?:used|printed)`));
+    });
+
   // A policy without a target would leave the route unprotected.
   it('sets the labels of --selector on the route, which the policy targets by name', async () => {
     const files = await filesOf('envoy-gateway', '--config', config(service), '--selector', 'app=orders');

@@ -4,7 +4,7 @@ import { isLoopback } from '../../text/listen-address.ts';
 import { printable } from '../../text/printable.ts';
 import { tlsFiles } from '../authz-cluster.ts';
 import { typed } from '../extension.ts';
-import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
+import { defaultOptions, type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
 import type { Members } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type DataPlane, dataPlanes } from './capabilities.ts';
@@ -51,6 +51,10 @@ const serviceDefaults: Partial<RenderOptions> = {
   name: 'subscriptions',
   upstream: { kind: 'tcp', host: 'subscriptions', port: 80 },
 };
+const unusedHostWarning = ({ authz, tls, authzHost }: RenderSettings): string | undefined =>
+  isInPod(authz) && tls === undefined && authzHost !== defaultOptions.authzHost
+    ? '--authz-host is not used: listen of the configuration is loopback or a socket, where Envoy asks'
+    : undefined;
 const inPodWarning = ({ authz }: RenderSettings): string | undefined =>
   isInPod(authz)
     ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
@@ -62,6 +66,7 @@ export const targets: Readonly<Record<string, Target>> = {
     dataPlane: () => dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, 'authz-host'],
     isForEnvoy: true,
+    warning: unusedHostWarning,
     files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
   },
   'envoy-parts': {
@@ -69,6 +74,10 @@ export const targets: Readonly<Record<string, Target>> = {
     dataPlane: () => dataPlanes.envoy,
     options: [...envoyOptions, 'authz-host'],
     isForEnvoy: true,
+    warning: settings =>
+      settings.upstream === defaultOptions.upstream
+        ? unusedHostWarning(settings)
+        : '--upstream without a path is not printed: the address of the cluster `upstream` is in your bootstrap',
     files: settings => [partsFile(settings), ...secretFiles(settings)],
   },
   kubernetes: {
