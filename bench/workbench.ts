@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { freePorts } from '../lab/free-ports.ts';
 import { startTestIssuer, type TestIssuer } from '../lab/test-issuer.ts';
-import { authorizationService } from '../src/envoy/proto-files.ts';
+import { authorizationService } from '../src/envoy/protocol.ts';
 import { ask, checkHeaders } from './load.ts';
 import { audience, type BenchToken, checkCall, checkPath, createTokens, issuer, type Tokens } from './requests.ts';
 

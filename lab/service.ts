@@ -2,8 +2,13 @@
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { type Config, configSchema } from '../src/config/schema.ts';
-import { authorizationService, healthService } from '../src/envoy/proto-files.ts';
-import type { CheckRequestMessage, CheckResponseMessage, HealthCheckResponseMessage } from '../src/envoy/protocol.ts';
+import {
+  authorizationService,
+  type CheckRequestMessage,
+  type CheckResponseMessage,
+  type HealthCheckResponseMessage,
+  healthService,
+} from '../src/envoy/protocol.ts';
 import { createFileWatch } from '../src/files/file-watch.ts';
 import { createLogger } from '../src/service/log.ts';
 import { type Service, startService } from '../src/service/service.ts';

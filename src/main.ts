@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
 import { version } from './package.ts';
 import { openLogDestination } from './service/log-destination.ts';
-import { fatalLine } from './text/fault.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
-import { errorCode, messageOf } from './text/problem.ts';
+import { errorCode, fatalLine, messageOf } from './text/problem.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {

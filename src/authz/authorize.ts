@@ -1,9 +1,7 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
-import { addressedAccount } from './account.ts';
 import { nominates, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import type { DetailOf } from './checks.ts';
-import type { Decision } from './decision.ts';
 import { parseRequestTarget } from './path.ts';
 import {
   choosePermission,
@@ -16,17 +14,18 @@ import {
 import type { AccountPlace } from './places/place.ts';
 import {
   type Account,
+  type AllowedPrincipal,
   type Claimed,
   type ClaimedByAccount,
   type Identity,
+  mayClaim,
   type Principal,
   toPrincipal,
   toUnaddressed,
 } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
-import type { RouteMatch } from './route.ts';
-import { matchRoutes, type RouteTree } from './route-tree.ts';
+import { matchRoutes, type RouteMatch, type RouteTree } from './route-tree.ts';
 import { type BearerToken, readToken, type TokenPlaces } from './token-places.ts';
 
 export interface Policy {
@@ -111,6 +110,18 @@ function refuseForeignPage({ origins }: TokenPlaces, { method, headers }: Reques
   return origins.has(origin) ? undefined : refusal('origin_forbidden', 'the origin is not one of token.origins');
 }
 
+interface Allow {
+  readonly kind: 'allow';
+  readonly principal: AllowedPrincipal;
+  /** What is left of `cookie` for the upstream without the token; empty: nothing. Undefined: it stays as it is. */
+  readonly otherCookies?: string;
+}
+
+export type Decision = Allow | Refusal;
+
+/** A refusal is `deny` or `unavailable` by its reason. */
+export type DecisionWord = 'allow' | 'deny' | 'unavailable';
+
 /** `principal` is for the log and Envoy, also of a refused request. */
 export interface Authorization {
   readonly decision: Decision;
@@ -144,6 +155,26 @@ export function authorize(
   const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } } as const;
   const { otherCookies } = request;
   return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
+}
+
+/** The account that the request is about: the one that it names or, if it names none, the only one of the token. Always one of the token. */
+export function addressedAccount(
+  named: readonly Account[],
+  { accounts, issuerAccounts }: Pick<Identity, 'accounts' | 'issuerAccounts'>,
+): Account | Refusal {
+  const [addressed, ...others] = named;
+  if (others.some(other => other !== addressed))
+    return refusal('account_mismatch', 'the request names different accounts');
+  if (typeof accounts === 'object' && 'kind' in accounts) return accounts;
+  if (addressed === undefined) {
+    if (typeof accounts === 'string') return accounts;
+    return refusal('account_required', 'the token has several accounts and the request names none');
+  }
+  const isOfToken = typeof accounts === 'string' ? accounts === addressed : accounts.has(addressed);
+  if (isOfToken) return addressed;
+  return mayClaim(issuerAccounts, addressed)
+    ? refusal('account_mismatch', 'the request names another account than the token')
+    : refusal('account_mismatch', 'the issuer may not speak for the account that the request names');
 }
 
 function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {

@@ -1,7 +1,7 @@
 // Who may do what: for each route, the grants that each role or scope has there. For people: the tree decides.
 import { grantsOf, type PermissionKind, type PermissionTable, parseGrant } from './permission.ts';
-import type { RouteDefinition } from './route.ts';
 import { coversTemplate, overlapsTemplate, type RouteTemplate, toRouteTemplate } from './route-template.ts';
+import type { RouteDefinition } from './route-tree.ts';
 
 export interface GridPolicy {
   readonly routes: readonly RouteDefinition[];

@@ -1,6 +1,6 @@
 // Permission tables: what each name that a token may have grants. The roles are one such table, the scopes another; both are the same on
 // all protected routes, and a route narrows them.
-import type { RouteMatch } from './route.ts';
+import type { RouteMatch } from './route-tree.ts';
 
 /** A name of a table as the configuration has it: its grants, with `names` also what tokens call it. */
 export type PermissionEntry =

@@ -1,5 +1,4 @@
 // Parses route templates: literal segments, `:account_id`, `:other` and a trailing `/*`. No template becomes a regular expression.
-import { type NotationProblem, notationProblem } from './notation-problem.ts';
 
 /** The name of the parameter that is the account, unless the configuration gives it another. */
 export const defaultAccountParameter = 'account_id';
@@ -118,4 +117,15 @@ function parseParameter(name: string, accountParameter: string): TemplateSegment
 
 function toSpelling(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
+}
+
+/** Has the shape of `Problem`. Declared here because authz/ imports no other folder. */
+export interface NotationProblem {
+  readonly kind: 'problem';
+  /** The rest of a sentence about the entry: "must start with /". */
+  readonly problem: string;
+}
+
+export function notationProblem(text: string): NotationProblem {
+  return { kind: 'problem', problem: text };
 }

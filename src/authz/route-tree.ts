@@ -2,11 +2,55 @@
 // One walk finds the templates that match exactly, and the routes that match loosely: as a server may read the path that ignores case,
 // decodes, trims a segment, or cuts a format from it. At each segment the walk holds the nodes that are reached by the path so far: from each
 // node only its parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost.
-import { foldCase } from './fold-case.ts';
-import { isStrictSegment, type RequestPath } from './path.ts';
+import { foldCase, isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import type { Route, RouteDefinition, RouteMatch } from './route.ts';
-import { defaultAccountParameter, type TemplateSegment, toRouteTemplate } from './route-template.ts';
+import {
+  defaultAccountParameter,
+  type RouteTemplate,
+  type TemplateSegment,
+  toRouteTemplate,
+} from './route-template.ts';
+
+/** A route as the configuration has it. */
+export interface RouteDefinition {
+  readonly path: string;
+  readonly roles?: readonly string[] | undefined;
+  /** `strict` by default. */
+  readonly characters?: 'strict' | 'rfc3986' | undefined;
+  readonly scopes?: readonly string[] | undefined;
+}
+
+export interface Route {
+  readonly template: RouteTemplate;
+  /** The only roles that may call; undefined allows every role. */
+  readonly roles: ReadonlySet<string> | undefined;
+  /** Whether a parameter other than the account, and `/*`, may match a segment outside the strict grammar. */
+  readonly isWide: boolean;
+  /** The scopes of which a token needs one; undefined leaves all. */
+  readonly scopes: ReadonlySet<string> | undefined;
+}
+
+/** All routes that a path matches; every one of them must permit the request. */
+export interface RouteMatch {
+  readonly kind: 'match';
+  /** The template with the most segments, for the log. */
+  readonly route: string;
+  readonly routes: readonly Route[];
+  /** The templates of grants that match too. */
+  readonly grants: readonly string[];
+  readonly segments: readonly string[];
+}
+
+/** The segment at every `:account_id` of every matching template. */
+export function accountSegments({ routes, segments }: RouteMatch): readonly string[] {
+  const found: string[] = [];
+  for (const { template } of routes) {
+    for (const [i, { kind }] of template.segments.entries()) {
+      if (kind === 'account') found.push(segments[i] ?? '');
+    }
+  }
+  return found;
+}
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
 export type RouteTree = RouteNode;

@@ -1,13 +1,39 @@
 // Answers one Check call: request → decision → response, one log line and one count. Catches every internal error of a check and refuses
 // (503), because a failed gRPC call would leave the decision to Envoy.
 import { randomUUID } from 'node:crypto';
-import type { DecisionWord } from '../authz/decision.ts';
+import type { DecisionWord } from '../authz/authorize.ts';
+import type { SignedIdentity } from '../authz/principal.ts';
 import { answerOf, type Reason, refusal } from '../authz/refusal.ts';
 import { type RequestFacts, singleHeader } from '../authz/request-facts.ts';
+import type { Config } from '../config/schema.ts';
 import type { Answers } from '../envoy/answers.ts';
-import type { CheckRecord } from './check-record.ts';
+import type { ResponseSettings } from '../envoy/response.ts';
+import { createIdentityHeaders, removedByAllow, toHeaderRules } from '../envoy-config/headers.ts';
+import { resourceMetadataUrl } from '../text/url.ts';
 import type { CheckResult, Engine } from './engine.ts';
-import { parseTraceParent } from './trace-context.ts';
+
+/** The source of a log line, metrics and a span. */
+export interface CheckRecord {
+  readonly requestId: string;
+  readonly decision: DecisionWord;
+  readonly reason: Reason | 'allowed';
+  readonly detail: string | undefined;
+  /** What a verified token says in the place of what `detail` asks for. */
+  readonly found: string | undefined;
+  /** As the client sent it. */
+  readonly method: string;
+  readonly route: string | undefined;
+  /** Only of a token whose signature is verified. */
+  readonly principal: SignedIdentity | undefined;
+  /** As the token's header says, verified or not. */
+  readonly kid: string | undefined;
+  readonly cache: 'hit' | 'miss' | undefined;
+  readonly durationMs: number;
+  readonly traceId: string | undefined;
+  /** The header that `traceId` was read from, and the `tracestate` beside it. */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
+}
 
 interface CheckDependencies {
   /** Called once per call, so that a reload does not change a call in flight. */
@@ -131,4 +157,33 @@ function textOf(metadata: CallMetadata | undefined, name: string): string | unde
   const values = metadata?.get(name);
   const value = values?.length === 1 ? values[0] : undefined;
   return typeof value === 'string' ? value : undefined;
+}
+
+export function toResponseSettings(config: Config): ResponseSettings {
+  const { identityHeaders, protectedResource } = config;
+  return {
+    identityHeaders: createIdentityHeaders(identityHeaders),
+    removedHeaders: removedByAllow(toHeaderRules(config, 0)),
+    resourceMetadata: protectedResource && resourceMetadataUrl(protectedResource.resource),
+  };
+}
+
+// `traceparent` (W3C Trace Context). An invalid one is ignored.
+
+/** The call that a check belongs to, as its caller named it. */
+interface TraceParent {
+  readonly traceId: string;
+  readonly parentId: string;
+  readonly sampled: boolean;
+}
+
+// Sections 3.2.2 and 3.2.4: lower-case hex, no version ff, no id of zeros; version 00 ends with its flags, a later one may go on
+// after a dash.
+const grammar = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]([0-9a-f])(?:-|$)/;
+
+export function parseTraceParent(text: string | undefined): TraceParent | undefined {
+  if (text === undefined) return undefined;
+  const [, traceId, parentId, flags] = grammar.exec(text) ?? [];
+  if (traceId === undefined || parentId === undefined || flags === undefined) return undefined;
+  return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

@@ -1,11 +1,9 @@
 // Decides one request by the policy and the token verification of one configuration. The server and `explain` share it.
 import { isDeepStrictEqual } from 'node:util';
-import { admit, authorize, type Policy } from '../authz/authorize.ts';
-import type { Decision } from '../authz/decision.ts';
-import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
+import { admit, authorize, type Decision, type Policy } from '../authz/authorize.ts';
 import { claimedNamesOf, compilePermissions, grantTemplates } from '../authz/permission.ts';
 import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
-import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
+import { type AccountGrammar, compileIssuerAccounts, type Principal, type SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import { compileTokenPlaces } from '../authz/token-places.ts';
@@ -14,9 +12,9 @@ import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { ClaimRules } from '../token/claims.ts';
 import { compileClaimSources } from '../token/identity-claims.ts';
-import { createIssuerFinder } from '../token/issuer-finder.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../token/verified-tokens.ts';
 import {
+  createIssuerFinder,
   createTokenVerifier,
   type IssuerKeys,
   normalizeTokenType,

@@ -1,7 +1,6 @@
 // The admin interface of an Envoy: its URL, and one bounded request to it.
-import { sendRequest } from '../http/send-request.ts';
+import { readStart, sendRequest } from '../http/send-request.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
-import { readStart } from '../text/read-start.ts';
 import { isLoopbackUrl } from '../text/url.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';

@@ -2,11 +2,10 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { loadAdminAddress } from '../config/admin-address.ts';
 import { formatProblems } from '../config/problems.ts';
-import { sendRequest } from '../http/send-request.ts';
+import { readStart, sendRequest } from '../http/send-request.ts';
 import { hostAndPort, type TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
-import { readStart } from '../text/read-start.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 
 const usage = `account-authz health [--config FILE]

@@ -14,7 +14,7 @@ import { createLogger, type Logger } from '../service/log.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
 import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
-import { describeFault } from '../text/fault.ts';
+import { describeFault } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 import { proxyOf, requireSafeEnvironment } from './fetching-config.ts';

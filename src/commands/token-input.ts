@@ -1,5 +1,5 @@
 // Reads a token from standard input. The problems of input are one sentence, without any of it.
-import { readStart } from '../text/read-start.ts';
+import { readStart } from '../http/send-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 /** More than the longest token that a configuration can accept. */

@@ -1,8 +1,8 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
 import { issuerPlaceholder } from '../authz/issuer-template.ts';
+import { issuerGrammar, issuerRule } from '../authz/principal.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
-import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
 import { keyUrlProblem } from '../text/url.ts';
 import type { ClaimSource } from '../token/claim-source.ts';
 import { normalizeTokenType } from '../token/verifier.ts';

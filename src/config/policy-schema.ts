@@ -4,7 +4,7 @@ import { parseHostEntry } from '../authz/places/host-place.ts';
 import { isMethodOverride } from '../authz/places/query-place.ts';
 import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
-import { resourceProblem } from '../text/resource-metadata.ts';
+import { resourceProblem } from '../text/url.ts';
 import {
   accountHeader,
   evenIfInvalid,

@@ -1,6 +1,6 @@
 // Rules over all routes and templates of grants: their paths, what each may narrow, and that no public route and no metadata document hides one.
 import type * as z from 'zod';
-import { foldCase } from '../authz/fold-case.ts';
+import { foldCase } from '../authz/path.ts';
 import { parseGrant } from '../authz/permission.ts';
 import {
   overlapsTemplate,
@@ -9,7 +9,7 @@ import {
   type TemplateSegment,
 } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
-import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
+import { resourceMetadataPath, resourceProblem } from '../text/url.ts';
 import { accountParameterOf } from './policy-schema.ts';
 import { report } from './value-schemas.ts';
 

@@ -3,14 +3,13 @@ import { issuerPlaceholder, overlap } from '../authz/issuer-template.ts';
 import { grantsOf, parseGrant } from '../authz/permission.ts';
 import { permissionGrid } from '../authz/permission-grid.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
-import type { RouteMatch } from '../authz/route.ts';
 import {
   coversTemplate,
   defaultAccountParameter,
   type RouteTemplate,
   toRouteTemplate,
 } from '../authz/route-template.ts';
-import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
+import { compileRoutes, matchRoutes, type RouteMatch } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
 import { templateWarning } from './issuer-templates.ts';

@@ -15,7 +15,7 @@ import {
   toListenAddress,
   toTcpAddress,
 } from '../text/listen-address.ts';
-import { resourceMetadataPath } from '../text/resource-metadata.ts';
+import { resourceMetadataPath } from '../text/url.ts';
 import { hostEntries } from './account-places.ts';
 import type { HeaderRule } from './header-rule.ts';
 import { toHeaderRules } from './headers.ts';

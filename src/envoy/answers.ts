@@ -1,8 +1,8 @@
 // Encodes a decision as the bytes of a CheckResponse. Each reason, with each length of its variable texts, is serialized once, as a
 // template with placeholders: serializing every answer costs ten times as much (docs/dev/performance.md).
-import type { Decision } from '../authz/decision.ts';
+import type { Decision } from '../authz/authorize.ts';
 import { type Principal, upstreamFields } from '../authz/principal.ts';
-import { authorizationService } from './proto-files.ts';
+import { authorizationService } from './protocol.ts';
 import { type ResponseContext, type ResponseSettings, toCheckResponse } from './response.ts';
 
 export interface Answers {

@@ -12,7 +12,7 @@ import {
 import type { RequestFacts } from '../authz/request-facts.ts';
 import type { WatchFiles } from '../files/file-watch.ts';
 import { hostAndPort, type ListenAddress, listenError } from '../text/listen-address.ts';
-import { authorizationService, healthService } from './proto-files.ts';
+import { authorizationService, healthService } from './protocol.ts';
 import { readRequestFacts } from './request.ts';
 import { freeSocketPath, shareWithGroup } from './socket-file.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';

@@ -1,6 +1,6 @@
 // Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
-import type { Decision } from '../authz/decision.ts';
+import type { Decision } from '../authz/authorize.ts';
 import { type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
 import type { IdentityHeaders } from '../envoy-config/headers.ts';

@@ -5,8 +5,7 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, importJWK } from 'jose';
 import { isJsonObject, itemsOf, type JsonValue, memberOf, parseBoundedJson } from '../json/strict-json.ts';
-import { listWords } from '../text/list.ts';
-import { printable } from '../text/printable.ts';
+import { listWords, printable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { maxDocumentBytes } from './fetch.ts';
 

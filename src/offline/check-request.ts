@@ -1,8 +1,7 @@
 // Encodes a request as the CheckRequest that Envoy would send for it.
 import { toTokenLine } from '../authz/token-places.ts';
 import type { Config } from '../config/schema.ts';
-import { authorizationService } from '../envoy/proto-files.ts';
-import type { CheckRequestMessage } from '../envoy/protocol.ts';
+import { authorizationService, type CheckRequestMessage } from '../envoy/protocol.ts';
 import type { ExplainedRequest } from './explain/known.ts';
 
 export interface SentRequest {
@@ -53,4 +52,14 @@ export function toCheckRequest({ request, authorization }: SentRequest, from: Co
     attributes: { ...(source && { source }), request: { http }, context_extensions: {} },
   };
   return Check.requestSerialize(message);
+}
+
+/** RFC 9110 section 5.6.2. */
+export function isHeaderName(text: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text);
+}
+
+/** RFC 9110 section 5.5: no control characters but the tab. */
+export function isHeaderValue(text: string): boolean {
+  return /^[\t -~\u0080-\uffff]*$/.test(text);
 }

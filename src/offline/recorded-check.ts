@@ -1,13 +1,11 @@
 // Makes checks as the server does, and returns each answer with its log record. Serves, logs and writes nothing.
-import { createCheck } from '../check/check.ts';
-import type { CheckRecord } from '../check/check-record.ts';
+import { type CheckRecord, createCheck, toResponseSettings } from '../check/check.ts';
 import { createEngine } from '../check/engine.ts';
-import { toResponseSettings } from '../check/response-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
-import { describeFault } from '../text/fault.ts';
+import { describeFault } from '../text/problem.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 
 interface RecordedCheck {

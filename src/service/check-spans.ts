@@ -11,8 +11,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { CheckRecord } from '../check/check-record.ts';
-import { parseTraceParent } from '../check/trace-context.ts';
+import { type CheckRecord, parseTraceParent } from '../check/check.ts';
 
 interface CheckSpans {
   /** Records the span of a check that has just ended. Throws what the SDK throws. */

@@ -1,6 +1,6 @@
 // The log: one JSON line per check on standard output. No token, header or query string; foreign text is bounded and escaped.
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { CheckRecord } from '../check/check-record.ts';
+import type { CheckRecord } from '../check/check.ts';
 import { printable, printableMembers } from '../text/printable.ts';
 
 export type { Logger } from 'pino';

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
-import type { CheckRecord } from '../check/check-record.ts';
+import type { CheckRecord } from '../check/check.ts';
 import { type MetricsSummary, readMetricsSummary } from './metrics-summary.ts';
 
 interface MetricsSources {

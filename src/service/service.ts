@@ -11,9 +11,8 @@ import { createFileWatch, type WatchFiles, type WatchOutcome } from '../files/fi
 import { loadTlsFiles } from '../files/tls-files.ts';
 import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/proxy.ts';
-import { describeFault } from '../text/fault.ts';
 import { toListenAddress, toTcpAddress } from '../text/listen-address.ts';
-import { problem } from '../text/problem.ts';
+import { describeFault, problem } from '../text/problem.ts';
 import { type ActiveConfigs, activateFirst } from './active-config.ts';
 import { type AdminPages, startAdminServer } from './admin-server.ts';
 import { createCheckSpans, registeredTracer } from './check-spans.ts';

@@ -76,3 +76,9 @@ function bounded(text: string, maxLength: number, show: (character: string) => s
   }
   return shown;
 }
+
+/** `a, b, c and 4 more`: the first ones and the number of the others. */
+export function listWords(words: readonly string[], maxListed: number): string {
+  const shown = words.slice(0, maxListed).join(', ');
+  return words.length > maxListed ? `${shown} and ${words.length - maxListed} more` : shown;
+}

@@ -1,6 +1,5 @@
 // Parses the identity of a token from its claims: user, application, accounts, roles, scopes and actor.
 import type { DetailOf } from '../authz/checks.ts';
-import { type IssuerAccounts, mayClaim } from '../authz/issuer-accounts.ts';
 import { namesIn, type Permissions } from '../authz/permission.ts';
 import {
   type Account,
@@ -9,15 +8,16 @@ import {
   type Claimed,
   type ClaimedByAccount,
   type Identity,
+  type IssuerAccounts,
   isAccount,
   isIdentityField,
+  mayClaim,
   type SignedIdentity,
 } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { valueAt } from '../json/json-pointer.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
-import { listWords } from '../text/list.ts';
-import { printable } from '../text/printable.ts';
+import { listWords, printable } from '../text/printable.ts';
 import {
   type ClaimSource,
   type CompiledSource,

@@ -1,17 +1,24 @@
 // Verifies a token and returns its claims, from the cache or by its signature.
+import { type CryptoKey, compactVerify, errors } from 'jose';
 import type { DetailOf } from '../authz/checks.ts';
-import { type SignedIdentity, toUnaddressed } from '../authz/principal.ts';
+import { accountInIssuer, parseIssuerTemplate } from '../authz/issuer-template.ts';
+import { type AccountGrammar, type SignedIdentity, toUnaddressed } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { KeyLookup } from '../keys/key-ring.ts';
 import type { TokenKeyHeader } from '../keys/token-key.ts';
-import { type Client, checkBinding } from './binding.ts';
-import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
+import {
+  type ClaimRules,
+  type Claims,
+  type Client,
+  checkBinding,
+  checkTimes,
+  parseClaims,
+  type TimeRules,
+} from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
-import type { IssuerFinder } from './issuer-finder.ts';
-import { isSignedBy } from './signature.ts';
 import type { VerifiedToken, VerifiedTokens } from './verified-tokens.ts';
 
 /** The keys of one issuer; an IssuerRing of keys/ has both. */
@@ -170,6 +177,35 @@ export function createTokenVerifier(options: {
   };
 }
 
+/** `iss` may be unverified: nothing is made, kept or fetched for it. */
+export interface IssuerFinder<Issuer> {
+  get(iss: string): Issuer | undefined;
+}
+
+/** No `iss` fits two of them, which the validation of a configuration ensures. */
+export function createIssuerFinder<Issuer extends { readonly rules: ClaimRules }>(
+  issuers: readonly Issuer[],
+  grammar: AccountGrammar,
+): IssuerFinder<Issuer> {
+  const byName = new Map(issuers.map(issuer => [issuer.rules.issuer, issuer]));
+  const templates = issuers.flatMap(issuer => {
+    const template = parseIssuerTemplate(issuer.rules.issuer);
+    return template === undefined || template === 'misplaced' ? [] : [{ issuer, template }];
+  });
+  for (const { issuer } of templates) byName.delete(issuer.rules.issuer);
+  return {
+    get(iss) {
+      const named = byName.get(iss);
+      if (named !== undefined) return named;
+      for (const { issuer, template } of templates) {
+        const account = accountInIssuer(template, iss, grammar);
+        if (account !== undefined) return { ...issuer, rules: { ...issuer.rules, issuer: iss, account } };
+      }
+      return undefined;
+    },
+  };
+}
+
 /** RFC 7515 section 4.1.9: media types ignore case, and `application/` is optional. A present but empty `typ` matches nothing. */
 export function normalizeTokenType(typ: string): string {
   // ASCII only: toLowerCase() turns the Kelvin sign into k.
@@ -187,4 +223,15 @@ function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {
   return refusal('token_invalid', detail);
+}
+
+/** `token` has passed `parseCompactJws`, and `key` was imported for `alg`. Rejects only on an internal error. */
+export async function isSignedBy(key: CryptoKey, alg: string, token: string): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [alg] });
+    return true;
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return false;
+    throw error;
+  }
 }

@@ -1,19 +1,17 @@
 // The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
 // issuer. The only file of the comparison that imports src/; all others use it.
-
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { toAccountGrammar } from '../../src/authz/places/places.ts';
-import { type Check, createCheck } from '../../src/check/check.ts';
+import { type Check, createCheck, toResponseSettings } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
-import { toResponseSettings } from '../../src/check/response-settings.ts';
 import { expandIssuers } from '../../src/config/issuer-templates.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
-import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
+import { parseRevocation } from '../../src/revocation/revocation-file.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { withKid } from '../support/key-rings.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';

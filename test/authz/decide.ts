@@ -1,6 +1,5 @@
 // One decision of a policy, for the tests of admit and authorize.
-import { admit, authorize, type Policy } from '../../src/authz/authorize.ts';
-import type { Decision } from '../../src/authz/decision.ts';
+import { admit, authorize, type Decision, type Policy } from '../../src/authz/authorize.ts';
 import type { Identity } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { identity } from '../support/facts.ts';

@@ -8,8 +8,7 @@ import {
   type PermissionEntry,
   permittedNames,
 } from '../../src/authz/permission.ts';
-import type { RouteMatch } from '../../src/authz/route.ts';
-import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
+import { compileRoutes, matchRoutes, type RouteMatch } from '../../src/authz/route-tree.ts';
 import { policy, route } from '../support/facts.ts';
 
 function matchOf(...routes: readonly ReturnType<typeof route>[]): RouteMatch {

@@ -1,7 +1,7 @@
 // A linear search that tries every route in turn: the reference that the route tree is compared with.
 import { type Refusal, refusal } from '../../src/authz/refusal.ts';
-import type { Route, RouteMatch } from '../../src/authz/route.ts';
 import type { RouteTemplate } from '../../src/authz/route-template.ts';
+import type { Route, RouteMatch } from '../../src/authz/route-tree.ts';
 
 export function searchRoutes(routes: readonly Route[], segments: readonly string[]): RouteMatch | Refusal {
   const isWide = (segment: string): boolean => !/^[\w.~:@-]+$/.test(segment);

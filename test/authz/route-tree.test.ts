@@ -2,9 +2,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseRequestTarget, type RequestPath } from '../../src/authz/path.ts';
-import type { Route, RouteDefinition } from '../../src/authz/route.ts';
 import { parseRouteTemplate } from '../../src/authz/route-template.ts';
-import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
+import { compileRoutes, matchRoutes, type Route, type RouteDefinition } from '../../src/authz/route-tree.ts';
 import { searchRoutes } from './route-search.ts';
 
 const match = (paths: readonly string[], segments: readonly string[]) =>

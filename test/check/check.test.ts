@@ -2,12 +2,10 @@
 import { expect } from 'chai';
 import { invariants } from '../../lab/invariants.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { type CallMetadata, createCheck } from '../../src/check/check.ts';
-import type { CheckRecord } from '../../src/check/check-record.ts';
+import { type CallMetadata, type CheckRecord, createCheck } from '../../src/check/check.ts';
 import type { CheckResult, Engine } from '../../src/check/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
-import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { facts, principal } from '../support/facts.ts';
 

@@ -9,8 +9,7 @@ import type { HeaderField } from '../../lab/raw-http.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
-import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService, type CheckRequestMessage, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
 import {
   flagEndHeaders,

@@ -3,7 +3,7 @@ import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerH
 import type { AddressInfo } from 'node:net';
 import { uid } from '../../lab/token.ts';
 import type { Account } from '../../src/authz/principal.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { envoyVersions, startEnvoy } from '../../lab/envoy.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
 import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
 import {

@@ -11,7 +11,7 @@ import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { ListenAddress } from '../../src/text/listen-address.ts';
 

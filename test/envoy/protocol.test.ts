@@ -1,8 +1,13 @@
 // The loaded services with captured and golden bytes.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { authorizationService, healthService } from '../../src/envoy/proto-files.ts';
-import { type CheckResponseMessage, headerAppendAction, servingStatus } from '../../src/envoy/protocol.ts';
+import {
+  authorizationService,
+  type CheckResponseMessage,
+  headerAppendAction,
+  healthService,
+  servingStatus,
+} from '../../src/envoy/protocol.ts';
 import { ours, valuesOf } from './proto-facts.ts';
 
 interface Capture {

@@ -4,8 +4,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { checkRequest } from '../../lab/check-request.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
-import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService, type CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { runs } from '../support/foreign-bytes.ts';
 

@@ -2,8 +2,7 @@
 import { expect } from 'chai';
 import { type CheckRequestParts, checkRequest, rawHeader } from '../../lab/check-request.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
-import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService, type CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 
 /** Reads a message from the bytes that a gRPC client would send. */

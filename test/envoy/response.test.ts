@@ -2,11 +2,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { invariants } from '../../lab/invariants.ts';
-import type { Decision } from '../../src/authz/decision.ts';
+import type { Decision } from '../../src/authz/authorize.ts';
 import { type AllowedPrincipal, isIdentityField, type Principal } from '../../src/authz/principal.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
-import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { anyCharacter } from '../support/any-character.ts';

@@ -5,8 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createRawServer } from 'node:net';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
-import { sendRequest } from '../../src/http/send-request.ts';
-import { readStart } from '../../src/text/read-start.ts';
+import { readStart, sendRequest } from '../../src/http/send-request.ts';
 
 describe('sendRequest', () => {
   const certificate = testCertificate();

@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { expect } from 'chai';
 import { secrets } from '../../lab/secrets.ts';
-import type { CheckRecord } from '../../src/check/check-record.ts';
+import type { CheckRecord } from '../../src/check/check.ts';
 import { createCheckSpans, registeredTracer } from '../../src/service/check-spans.ts';
 import { principal } from '../support/facts.ts';
 

@@ -1,7 +1,7 @@
 // The Prometheus metrics: initial series, event-loop utilization, and their summary. deploy/monitoring/metrics.test.ts lints them with promtool.
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
-import type { CheckRecord } from '../../src/check/check-record.ts';
+import type { CheckRecord } from '../../src/check/check.ts';
 import { createMetrics } from '../../src/service/metrics.ts';
 
 const issuer = 'https://idp.test';

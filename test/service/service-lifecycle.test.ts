@@ -14,8 +14,7 @@ import { secrets } from '../../lab/secrets.ts';
 import { reasonOf, serviceConfig, startServiceLab, startTestService } from '../../lab/service.ts';
 import { signingKey } from '../../lab/signing-key.ts';
 import { until } from '../../lab/until.ts';
-import { healthService } from '../../src/envoy/proto-files.ts';
-import { type HealthCheckResponseMessage, servingStatus } from '../../src/envoy/protocol.ts';
+import { type HealthCheckResponseMessage, healthService, servingStatus } from '../../src/envoy/protocol.ts';
 
 describe('service without its issuer', () => {
   it('K-002 starts unready, answers 503, and recovers without a restart', async () => {

@@ -6,7 +6,7 @@ import { createCheck } from '../../src/check/check.ts';
 import { createEngine } from '../../src/check/engine.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';

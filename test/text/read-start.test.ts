@@ -4,7 +4,7 @@ import { createServer, get, type IncomingMessage, type RequestListener, type Ser
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { readStart } from '../../src/text/read-start.ts';
+import { readStart } from '../../src/http/send-request.ts';
 
 describe('readStart', () => {
   let server: Server | undefined;

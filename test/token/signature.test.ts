@@ -3,7 +3,7 @@ import { constants, generateKeyPairSync, type KeyObject, sign as signBytes } fro
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, importJWK } from 'jose';
 import { base64url } from '../../lab/token.ts';
-import { isSignedBy } from '../../src/token/signature.ts';
+import { isSignedBy } from '../../src/token/verifier.ts';
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };

@@ -1,8 +1,8 @@
 // The hosts that requests may be for. The first label of a host may name the account, as in `acme.api.example.com`.
-import { type NotationProblem, notationProblem } from '../notation-problem.ts';
 import type { Account, AccountGrammar } from '../principal.ts';
 import { type Refusal, refusal } from '../refusal.ts';
 import type { RequestFacts } from '../request-facts.ts';
+import { type NotationProblem, notationProblem } from '../route-template.ts';
 import type { AccountPlace } from './place.ts';
 
 /** One entry of the configuration. Names are in lower case. */

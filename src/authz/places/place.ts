@@ -3,7 +3,7 @@ import type { DetailOf } from '../checks.ts';
 import { type Account, type AccountGrammar, accountProblem, foldAccountCase } from '../principal.ts';
 import { type Refusal, refusal } from '../refusal.ts';
 import type { RequestFacts } from '../request-facts.ts';
-import type { RouteMatch } from '../route.ts';
+import type { RouteMatch } from '../route-tree.ts';
 
 export interface AccountPlace {
   /** Every account that the request names there. A refusal `route_unknown` gives way to whatever makes a request invalid. */

@@ -1,6 +1,6 @@
 // Reads the account parameters of a query, and refuses parameters that a server may take for one of them or for an override of the method.
 // Servers parse queries in many ways: docs/explain.md lists the readings. Every step is linear in the length of the query.
-import { foldCase } from '../fold-case.ts';
+import { foldCase } from '../path.ts';
 import type { AccountGrammar } from '../principal.ts';
 import { type Refusal, refusal } from '../refusal.ts';
 import { type AccountPlace, toAccounts } from './place.ts';

@@ -1,6 +1,5 @@
 // Rules for `account.hosts`: the domains of the virtual hosts with protected routes must be these hosts.
-
-import { listWords } from '../../text/list.ts';
+import { listWords } from '../../text/printable.ts';
 import { domainOf } from '../render/open-routes.ts';
 import type { LintModel, ProtectedTarget } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';

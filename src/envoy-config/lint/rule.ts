@@ -1,6 +1,5 @@
 // The shape of a lint rule: a stable id, words for people, and a function that finds violations.
-import { listWords } from '../../text/list.ts';
-import { quotedPrintable } from '../../text/printable.ts';
+import { listWords, quotedPrintable } from '../../text/printable.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Rule<Subject> {

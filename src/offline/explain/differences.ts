@@ -13,9 +13,8 @@ import {
   permittedNames,
 } from '../../authz/permission.ts';
 import type { SignedIdentity } from '../../authz/principal.ts';
-import type { RouteMatch } from '../../authz/route.ts';
 import type { RouteTemplate } from '../../authz/route-template.ts';
-import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
+import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../envoy-config/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';

@@ -1,6 +1,6 @@
 // Explains an answer of the engine check by check: passed, failed and why, or not reached. Decides nothing itself.
+import type { DecisionWord } from '../../authz/authorize.ts';
 import { type CheckName, checkNames, isAfter } from '../../authz/checks.ts';
-import type { DecisionWord } from '../../authz/decision.ts';
 import type { PermissionKind } from '../../authz/permission.ts';
 import type { Reason } from '../../authz/refusal.ts';
 import { printable } from '../../text/printable.ts';

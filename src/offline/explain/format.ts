@@ -1,6 +1,6 @@
 // Formats lists, times and ages for an explanation.
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
-import { listWords } from '../../text/list.ts';
+import { listWords } from '../../text/printable.ts';
 
 export const maxListed = 8;
 

@@ -1,9 +1,8 @@
 // Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../../authz/checks.ts';
-import type { CheckRecord } from '../../check/check-record.ts';
+import type { CheckRecord } from '../../check/check.ts';
 import type { Config } from '../../config/schema.ts';
-import { authorizationService } from '../../envoy/proto-files.ts';
-import type { CheckResponseMessage } from '../../envoy/protocol.ts';
+import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
 import { parsePath, valueAt } from '../../json/json-pointer.ts';
 import { memberOf } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';

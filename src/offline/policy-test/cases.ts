@@ -6,8 +6,8 @@ import { toProblems } from '../../config/schema-problems.ts';
 import { list, mapping, report, text } from '../../config/value-schemas.ts';
 import { parseYamlDocument } from '../../config/yaml-document.ts';
 import type { FileContent } from '../../files/bounded-file.ts';
-import { isHeaderName, isHeaderValue } from '../../text/header.ts';
 import { parseInstant } from '../../text/instant.ts';
+import { isHeaderName, isHeaderValue } from '../check-request.ts';
 
 /** `allowed`, or the reason of a refusal. */
 const outcomes: readonly string[] = ['allowed', ...Object.keys(refusalAnswers)];

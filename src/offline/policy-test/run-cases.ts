@@ -1,5 +1,5 @@
 // Decides the cases of a user's table as the server would, one after the other.
-import type { CheckRecord } from '../../check/check-record.ts';
+import type { CheckRecord } from '../../check/check.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { toCheckRequest } from '../check-request.ts';
 import { type FetchSettings, fetchKeys } from '../fetched-keys.ts';

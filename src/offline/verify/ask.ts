@@ -1,12 +1,11 @@
 // Asks a gateway one question at a time, at no other address than that of its URL, or the one to connect to.
 import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
 import type { Config } from '../../config/schema.ts';
-import { sendRequest } from '../../http/send-request.ts';
+import { readStart, sendRequest } from '../../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
 import { rootsInForce } from '../../keys/fetch.ts';
 import { networkProblem } from '../../keys/network-problem.ts';
 import { errorCode, type Problem, problem } from '../../text/problem.ts';
-import { readStart } from '../../text/read-start.ts';
 import { isLoopbackUrl } from '../../text/url.ts';
 import { tokenLine } from '../check-request.ts';
 import type { PlannedRequest } from './plan.ts';

@@ -1,6 +1,5 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON, and what a difference means. Has nothing of the token.
-import { listWords } from '../../text/list.ts';
-import { printable } from '../../text/printable.ts';
+import { listWords, printable } from '../../text/printable.ts';
 import type { AskedRequest, GatewayVerification } from './verification.ts';
 
 const maxTextLength = 2048;

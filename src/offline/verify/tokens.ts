@@ -8,7 +8,7 @@ import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { memberOf } from '../../json/strict-json.ts';
 import { parseCompactJws } from '../../token/compact.ts';
 import { parseAccounts } from '../../token/identity-claims.ts';
-import { createIssuerFinder } from '../../token/issuer-finder.ts';
+import { createIssuerFinder } from '../../token/verifier.ts';
 
 export interface GivenToken {
   /** Value of the Authorization header. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { checkRequest } from '../../../lab/check-request.ts';
 import { signingKey } from '../../../lab/signing-key.ts';
 import { token } from '../../../lab/token.ts';
-import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../../src/envoy/protocol.ts';
 import { createWholeCheck, statusOf, type WholeCheck } from '../../support/whole-check.ts';
 import { allowedRequestMicroseconds, maxMultiple, microsecondsOf } from './processor-time.ts';
 

@@ -1,7 +1,7 @@
 // Processor time of checks. The unit is an allowed request with a new token, as in a client's first request.
 import { checkRequest } from '../../../lab/check-request.ts';
 import { token } from '../../../lab/token.ts';
-import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../../src/envoy/protocol.ts';
 import { statusOf, type WholeCheck } from '../../support/whole-check.ts';
 
 /** The most that one request may cost, in allowed requests with a new token: docs/dev/performance.md. */

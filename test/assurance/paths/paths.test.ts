@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { checkRequest } from '../../../lab/check-request.ts';
 import { token } from '../../../lab/token.ts';
-import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import { authorizationService } from '../../../src/envoy/protocol.ts';
 import { createWholeCheck, statusOf } from '../../support/whole-check.ts';
 import { createRandom } from '../generator/random.ts';
 import { accounts, generateTarget, type Layout, layouts } from './targets.ts';
