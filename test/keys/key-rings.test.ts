@@ -1,22 +1,27 @@
-// The key rings across reloads: which rings are reused, which keys a new ring takes over, and what is cleaned up.
+// The key rings across reloads: which rings are reused, which keys a new ring takes over, and what is cleaned up. Issuers on one URL: one fetch
+// serves those with the same algorithms and TLS files.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
-import type { IssuerRing, KeySettings } from '../../src/keys/key-ring.ts';
+import type { IssuerRing, KeyRingObserver, KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRings, PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { current, startKeyRings, withKid } from '../support/key-rings.ts';
 
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
 const name = 'https://issuer.test';
+/** Of two issuers with one key set. */
+const names = ['https://a.test', 'https://b.test'] as const;
+const [a, b] = names;
 
 describe('key rings', () => {
   const ends: (() => Promise<unknown>)[] = [];
+  let refreshes: Parameters<KeyRingObserver['onRefresh']>[0][];
   let rings: KeyRings;
   let issuer: TestIssuer;
   let folder: string;
@@ -34,13 +39,18 @@ describe('key rings', () => {
     await rm(folder, { recursive: true });
   });
 
-  async function startIssuer(kid = 'k1'): Promise<TestIssuer> {
-    const started = await startTestIssuer({ keys: [(await signingKey(kid)).publicJwk] });
+  const jwk = async (kid: string, alg = 'ES256') => (await signingKey(kid, alg)).publicJwk;
+
+  async function startIssuer(kid = 'k1', options: TestIssuerOptions = {}): Promise<TestIssuer> {
+    const started = await startTestIssuer({ keys: [await jwk(kid)], ...options });
     ends.push(() => started.stop());
     return started;
   }
 
-  const startRings = (headStartMs = 1000): KeyRings => startKeyRings(ends, { headStartMs });
+  function startRings(headStartMs = 1000): KeyRings {
+    refreshes = [];
+    return startKeyRings(ends, { headStartMs, observer: { onRefresh: event => refreshes.push(event) } });
+  }
 
   const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
     issuer: name,
@@ -49,8 +59,8 @@ describe('key rings', () => {
     ...changes,
   });
 
-  function ringOf(prepared: PreparedKeyRings): IssuerRing {
-    const ring = prepared.rings.get(name);
+  function ringOf(prepared: PreparedKeyRings, of = name): IssuerRing {
+    const ring = prepared.rings.get(of);
     if (ring === undefined) throw new Error('no ring');
     return ring;
   }
@@ -196,5 +206,176 @@ describe('key rings', () => {
     await rings.stop();
     await until(() => other.connections() === 0);
     (await preparing).activate();
+  });
+
+  describe('of issuers with a shared source', () => {
+    const settingsOf = (of: string, changes: Partial<IssuerKeySettings> = {}) =>
+      settings({ issuer: of, algorithms: ['ES256'], ...changes });
+
+    async function activateAll(issuers: readonly IssuerKeySettings[], keys: Partial<KeySettings> = {}) {
+      const quick = { ...times, cooldownSeconds: 0.05, timeoutSeconds: 3 };
+      const prepared = await rings.prepare(issuers, { ...quick, ...keys });
+      prepared.activate();
+      return (of: string): IssuerRing => ringOf(prepared, of);
+    }
+
+    /** Both rings, after their first fetch. */
+    async function both(changesOfB: Partial<IssuerKeySettings> = {}, keys: Partial<KeySettings> = {}) {
+      const ringOf = await activateAll([settingsOf(a), settingsOf(b, changesOfB)], keys);
+      const [ringA, ringB] = [ringOf(a), ringOf(b)];
+      await until(() => [ringA, ringB].every(ring => ring.status().lastResult !== undefined));
+      return { ringA, ringB };
+    }
+
+    it('share one fetch and its keys', async () => {
+      const { ringA, ringB } = await both();
+      expect(current(ringA, 'k1')).to.equal(current(ringB, 'k1')).and.not.equal(undefined);
+      expect(issuer.requests()).to.have.length(1);
+      expect(refreshes).to.deep.equal([
+        { issuers: names, result: 'success', problem: undefined, keys: 1, skipped: undefined },
+      ]);
+      expect(rings.active().map(ring => ring.status().issuer)).to.deep.equal(names);
+    });
+
+    it('share one early refresh for an unknown kid', async () => {
+      const { ringA, ringB } = await both({}, { cooldownSeconds: 0.3 });
+      issuer.publish([await jwk('k2')]);
+      expect(ringA.find(withKid('k2'))).to.deep.equal({ kind: 'none', detail: 'kid is not a key of the issuer' });
+      expect(ringB.find(withKid('k2'))).to.deep.equal({ kind: 'none', detail: 'kid is not a key of the issuer' });
+      await until(() => refreshes.length === 2);
+      expect(current(ringA, 'k2')).to.equal(current(ringB, 'k2')).and.not.equal(undefined);
+      expect(issuer.requests()).to.have.length(2);
+    });
+
+    const differentFiles: readonly (readonly [string, () => Promise<Partial<IssuerKeySettings>>])[] = [
+      [
+        'caFile',
+        async () => {
+          const caFile = join(folder, 'ca.pem');
+          await writeFile(caFile, testCertificate({ isAuthority: true }).cert);
+          return { caFile };
+        },
+      ],
+      [
+        'client certificate',
+        async () => {
+          const [clientCertFile, clientKeyFile] = [join(folder, 'client.crt'), join(folder, 'client.key')];
+          const { cert, key } = testCertificate();
+          await writeFile(clientCertFile, cert);
+          await writeFile(clientKeyFile, key);
+          return { clientCertFile, clientKeyFile };
+        },
+      ],
+    ];
+    for (const [what, change] of differentFiles) {
+      it(`fetch separately if their ${what} differs`, async () => {
+        await both(await change());
+        expect(issuer.requests()).to.have.length(2);
+      });
+    }
+
+    describe('with different algorithms', () => {
+      const rsa = { algorithms: ['RS256'] };
+
+      it('fetch separately, and each uses the keys for its algorithms', async () => {
+        issuer.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+        const { ringA, ringB } = await both(rsa);
+        expect(ringA.status().kids).to.deep.equal(['ec']);
+        expect(ringB.status().kids).to.deep.equal(['rsa']);
+        expect(issuer.requests()).to.have.length(2);
+      });
+
+      it('are unavailable if the source has no key for their algorithms', async () => {
+        const noUsableKey = 'no usable key: k1 (alg ES256 is not one of algorithms)';
+        const { ringA, ringB } = await both(rsa);
+        expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
+        expect(ringB.status()).to.include({ state: 'loading', lastResult: 'failure', lastProblem: noUsableKey });
+        const detail = `no key set yet, last refresh: ${noUsableKey}`;
+        expect(await ringB.find(withKid('k1'))).to.deep.equal({ kind: 'unavailable', detail });
+        // A failure is tried again.
+        expect([...new Set(refreshes.map(({ issuers, result }) => `${issuers.join()} ${result}`))]).to.have.members([
+          `${a} success`,
+          `${b} failure`,
+        ]);
+      });
+    });
+
+    describe('with a shared discovery document', () => {
+      const discovery = { jwksUrl: undefined, discoveryUrl: '' };
+      const otherIssuer = (theirs: string, ours: string): string =>
+        `discovery: the issuer of the metadata is "${theirs}", not "${ours}" (jwksUrl needs no metadata)`;
+
+      it('fetch separately, and only the issuer that the document names gets keys', async () => {
+        const metadata = { issuer: a as string };
+        issuer = await startIssuer('k1', { metadata });
+        const changes = { ...discovery, discoveryUrl: issuer.discoveryUrl };
+        const ringOf = await activateAll([settingsOf(a, changes), settingsOf(b, changes)], { refreshSeconds: 0.2 });
+        await until(isUsable(ringOf(a)));
+        await until(() => ringOf(b).status().lastResult !== undefined);
+        expect(issuer.requests().filter(({ path }) => path === 'jwks')).to.have.length(1);
+        expect(ringOf(b).status()).to.include({ state: 'loading', lastProblem: otherIssuer(a, b) });
+        metadata.issuer = b;
+        await until(isUsable(ringOf(b)));
+        await until(() => ringOf(a).status().lastProblem === otherIssuer(b, a));
+        expect(isUsable(ringOf(a))()).to.equal(true);
+      });
+    });
+
+    describe('after a reload', () => {
+      it('keep their keys, and an added issuer has them at once', async () => {
+        const { ringA } = await both();
+        const before = current(ringA, 'k1');
+        await issuer.stop();
+        const ringOf = await activateAll([settingsOf(a), settingsOf(b), settingsOf('https://c.test')]);
+        for (const issuer of [...names, 'https://c.test']) expect(current(ringOf(issuer), 'k1')).to.equal(before);
+        expect(before).to.not.equal(undefined);
+      });
+
+      it('keep their keys when one of them is removed', async () => {
+        const { ringB } = await both();
+        await issuer.stop();
+        const ringOf = await activateAll([settingsOf(b)]);
+        expect(current(ringOf(b), 'k1'))
+          .to.equal(current(ringB, 'k1'))
+          .and.not.equal(undefined);
+        expect(rings.active()).to.have.length(1);
+      });
+
+      it('keep the keys of one when the other changes its algorithms', async () => {
+        issuer.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+        const { ringA } = await both();
+        const before = current(ringA, 'ec');
+        await issuer.stop();
+        const ringOf = await activateAll([settingsOf(a), settingsOf(b, { algorithms: ['RS256'] })]);
+        expect(current(ringOf(a), 'ec'))
+          .to.equal(before)
+          .and.not.equal(undefined);
+        expect(ringOf(b).status().state).to.equal('loading');
+      });
+    });
+
+    describe('with a cache directory', () => {
+      const cached = (): Partial<KeySettings> => ({ cacheDirectory: join(folder, 'cache') });
+
+      async function restartWithoutIssuer(): Promise<void> {
+        await rings.stop();
+        await issuer.stop();
+        rings = startRings();
+      }
+
+      it('write a seed with which one of them can start alone', async () => {
+        await both({}, cached());
+        await restartWithoutIssuer();
+        const ringOf = await activateAll([settingsOf(b)], cached());
+        expect(isUsable(ringOf(b))()).to.equal(true);
+      });
+
+      it('write no seed that another issuer of the same source could use', async () => {
+        await both({}, cached());
+        await restartWithoutIssuer();
+        const ringOf = await activateAll([settingsOf('https://c.test')], cached());
+        expect(ringOf('https://c.test').status().state).to.equal('loading');
+      });
+    });
   });
 });
