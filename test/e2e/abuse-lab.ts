@@ -45,7 +45,7 @@ const maxKeptMegabytes = 4;
  */
 const maxKeptSeconds = rounds === 1 ? 5 : 100;
 
-export function uint32(value: number): Buffer {
+function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;

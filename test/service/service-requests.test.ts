@@ -62,10 +62,7 @@ describe('service with a valid token', () => {
 
   const requests: readonly (readonly [name: string, parts: CheckRequestParts, answer: string])[] = [
     ['P-061 another host', { http: { host: 'other.test' } }, allowed],
-    ['P-061 no host', { http: { host: '' } }, allowed],
-    ['P-061 an upper-case host with a port', { http: { host: 'OTHER.test:8443' } }, allowed],
     ['P-061 another host, for another account', { path: other, http: { host: 'other.test' } }, mismatch],
-    ['P-062 a mixed-case scheme', { http: { scheme: 'hTTps' } }, allowed],
     ['P-062 a mixed-case scheme, for another account', { path: other, http: { scheme: 'hTTps' } }, mismatch],
     ['R-001 the method get', { method: 'get' }, invalid],
     ['R-001 the method Get', { method: 'Get' }, invalid],
@@ -77,24 +74,14 @@ describe('service with a valid token', () => {
     ['R-003 PRI', { method: 'PRI' }, roleForbidden],
     ['R-005 OPTIONS for another account', { method: 'OPTIONS', path: other }, mismatch],
     ['R-005 OPTIONS for the account', { method: 'OPTIONS' }, allowed],
-    ['R-006 GET with a body', { headers: { 'content-length': '9' }, http: unread({ size: '9' }) }, allowed],
-    ['R-006 POST without a body', { method: 'POST', headers: { 'content-length': '0' } }, allowed],
     [
       'R-008 a websocket upgrade for another account',
       { path: other, headers: { connection: 'upgrade', upgrade: 'websocket' } },
       mismatch,
     ],
-    ['R-009 a websocket upgrade', { headers: { connection: 'upgrade', upgrade: 'websocket' } }, allowed],
-    ['R-010 expect: 100-continue', { headers: { expect: '100-continue' } }, allowed],
-    ['R-010 expect: 100-continue for another account', { path: other, headers: { expect: '100-continue' } }, mismatch],
     ['R-013 an equal :path header', { path: mine, headers: { ':path': mine } }, allowed],
     ['R-013 a different :path header', { headers: { ':path': other } }, invalid],
     ['R-014 a body', { http: unread({ body: '{"account":"acct2"}' }) }, allowed],
-    ['R-014 a raw body', { http: unread({ raw_body: Buffer.from('{"account":"acct2"}') }) }, allowed],
-    ['R-015 a size of -1', { http: unread({ size: '-1' }) }, allowed],
-    ['R-015 the largest size', { http: unread({ size: '9223372036854775807' }) }, allowed],
-    ['R-018 HTTP/1.0', { http: { protocol: 'HTTP/1.0' } }, allowed],
-    ['R-018 HTTP/3', { http: { protocol: 'HTTP/3' } }, allowed],
     ['R-018 an unknown protocol', { http: { protocol: 'x' } }, allowed],
     ['O-012 x-envoy-original-path', { headers: { 'x-envoy-original-path': other } }, allowed],
     [
@@ -115,7 +102,6 @@ describe('service with a valid token', () => {
     ['O-015 a parameter named method', { path: `${mine}?method=DELETE` }, allowed],
     ['H-034 200 headers with cookie and Authorization', { headers: manyHeaders(198) }, allowed],
     ['H-034 201 headers with cookie and Authorization', { headers: manyHeaders(199) }, invalid],
-    ['H-034 1,000 headers', { headers: manyHeaders(1000) }, invalid],
   ];
   for (const [name, parts, answer] of requests) {
     it(`answers ${name} with ${answer}`, async () => {

@@ -10,9 +10,7 @@ export const frameType = {
   headers: 1,
   rstStream: 3,
   settings: 4,
-  ping: 6,
   goaway: 7,
-  windowUpdate: 8,
   continuation: 9,
 } as const;
 export const flagEndStream = 0x1;
@@ -58,9 +56,6 @@ export interface Http2Connection {
   write(...frames: readonly Buffer[]): Promise<void>;
   /** Waits for the first frame of this type; undefined when the connection closes without one. */
   frameOf(isWanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
-  /** Stops reading, so that the kernel's receive buffer fills. */
-  stopReading(): void;
-  resumeReading(): void;
   /** Settles when the connection is closed, whether or not by a reset. */
   readonly closed: Promise<void>;
   destroy(): void;
@@ -68,10 +63,10 @@ export interface Http2Connection {
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** `settings` is the payload of the first SETTINGS frame; `silent` sends nothing at all. */
+/** `silent` sends nothing at all. */
 export async function openHttp2Connection(
   port: number,
-  { settings = Buffer.alloc(0), silent = false }: { readonly settings?: Buffer; readonly silent?: boolean } = {},
+  { silent = false }: { readonly silent?: boolean } = {},
 ): Promise<Http2Connection> {
   const socket = connect({ host: '127.0.0.1', port });
   await once(socket, 'connect');
@@ -107,7 +102,7 @@ export async function openHttp2Connection(
       if (isOpen) socket.write(bytes, () => resolve());
       else resolve();
     });
-  if (!silent) await write(Buffer.concat([preface, frame(frameType.settings, 0, 0, settings)]));
+  if (!silent) await write(Buffer.concat([preface, frame(frameType.settings, 0, 0, Buffer.alloc(0))]));
   return {
     received,
     closed,
@@ -126,8 +121,6 @@ export async function openHttp2Connection(
         waiting.add(check);
         check();
       }),
-    stopReading: () => socket.pause(),
-    resumeReading: () => socket.resume(),
     destroy: () => socket.destroy(),
   };
 }
