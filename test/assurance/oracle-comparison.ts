@@ -22,19 +22,22 @@ export interface Difference {
   readonly problems: readonly string[];
 }
 
-export interface Comparison {
+interface Tally {
+  /** By the oracle's reason. */
+  readonly counts: Map<string, number>;
+  /** By the name of a change: its number. */
+  readonly changes: Map<string, number>;
+  /** Allowed requests with a change to them or to their token. */
+  allowedThoughChanged: number;
+  /** Requests with at most one change to the request and one to the token. */
+  nearlyGood: number;
+  /** Requests for which the contract permits several answers. */
+  open: number;
+}
+
+export interface Comparison extends Tally {
   readonly requests: number;
   readonly configurations: number;
-  /** By the oracle's reason. */
-  readonly counts: ReadonlyMap<string, number>;
-  /** Allowed requests with a change to them or to their token. */
-  readonly allowedThoughChanged: number;
-  /** Requests with at most one change to the request and one to the token. */
-  readonly nearlyGood: number;
-  /** Requests for which the contract permits several answers. */
-  readonly open: number;
-  /** By the name of a change: its number. */
-  readonly changes: ReadonlyMap<string, number>;
   readonly differences: readonly Difference[];
 }
 
@@ -51,13 +54,7 @@ const batchSize = 64;
 
 export async function compare(options: ComparisonOptions): Promise<Comparison> {
   const { requests, seed, configuration: only } = options;
-  const tally = {
-    counts: new Map<string, number>(),
-    changes: new Map<string, number>(),
-    allowedThoughChanged: 0,
-    nearlyGood: 0,
-    open: 0,
-  };
+  const tally: Tally = { counts: new Map(), changes: new Map(), allowedThoughChanged: 0, nearlyGood: 0, open: 0 };
   const found: Difference[] = [];
   // By reason, for the whole run: two answers of one reason differ in their request_id only.
   const words = new Map<string, string>();
@@ -72,14 +69,6 @@ export async function compare(options: ComparisonOptions): Promise<Comparison> {
     if (only !== undefined) break;
   }
   return { ...tally, requests: done, configurations, differences: found };
-}
-
-interface Tally {
-  readonly counts: Map<string, number>;
-  readonly changes: Map<string, number>;
-  allowedThoughChanged: number;
-  nearlyGood: number;
-  open: number;
 }
 
 interface ConfigurationRun {

@@ -30,30 +30,15 @@ describe('configuration reload of a service with its keys', () => {
 
   describe('reload that affects a cached token', () => {
     const now = (): number => Math.floor(Date.now() / 1000);
-    const effects: readonly (readonly [
-      name: string,
-      changes: () => Changes,
-      reason: string,
-      claims?: () => Changes,
-    ])[] = [
-      ['audiences', () => ({ issuers: [issuerConfig({ audiences: ['other'] })] }), 'token_invalid'],
-      [
-        'a claims mapping to a missing claim',
-        () => ({ issuers: [issuerConfig({ claims: { acc: 'account' } })] }),
-        'token_invalid',
-      ],
-      [
-        'a claims mapping to a claim with another value',
-        () => ({ issuers: [issuerConfig({ claims: { acc: 'uid' } })] }),
-        'account_mismatch',
-      ],
-      ['tokenTypes', () => ({ issuers: [issuerConfig({ tokenTypes: ['at+jwt'] })] }), 'token_invalid'],
-      ['algorithms', () => ({ issuers: [issuerConfig({ algorithms: ['RS256'] })] }), 'token_invalid'],
-      [
-        'an issuers list without its issuer',
-        () => ({ issuers: [issuerConfig({ issuer: 'https://other.test' })] }),
-        'token_invalid',
-      ],
+    const ofIssuer = (changes: Changes) => (): Changes => ({ issuers: [issuerConfig(changes)] });
+    type Effect = readonly [name: string, changes: () => Changes, reason: string, claims?: () => Changes];
+    const effects: readonly Effect[] = [
+      ['audiences', ofIssuer({ audiences: ['other'] }), 'token_invalid'],
+      ['a claims mapping to a missing claim', ofIssuer({ claims: { acc: 'account' } }), 'token_invalid'],
+      ['a claims mapping to another value', ofIssuer({ claims: { acc: 'uid' } }), 'account_mismatch'],
+      ['tokenTypes', ofIssuer({ tokenTypes: ['at+jwt'] }), 'token_invalid'],
+      ['algorithms', ofIssuer({ algorithms: ['RS256'] }), 'token_invalid'],
+      ['an issuers list without its issuer', ofIssuer({ issuer: 'https://other.test' }), 'token_invalid'],
       ['token.maxBytes', () => ({ token: { maxBytes: 256 } }), 'token_invalid'],
       ['token.maxLifetimeSeconds', () => ({ token: { maxLifetimeSeconds: 60 } }), 'token_invalid'],
       [

@@ -15,39 +15,27 @@ import { createSchemaCheck } from './schemas.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 const routes = [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }];
-const labels = { app: 'orders' };
 const open = {
   public: [{ path: '/healthz' }, { path: '/hooks/*', methods: ['POST'] }],
   account: { headers: ['x-org-id'], hosts: [':account_id.api.example.com', 'api.example.com'] },
   protectedResource: { resource: 'https://api.example.com/orders' },
 };
 
-const workload = [
-  {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'orders', labels },
-    spec: {
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [{ name: 'orders', image: 'orders:1' }] } },
-    },
+const deployment = (name: string) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, labels: { app: name } },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name, image: `${name}:1` }] } },
   },
-  {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'orders', labels },
-    spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 9000 }] },
-  },
-  {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'other', labels: { app: 'other' } },
-    spec: {
-      selector: { matchLabels: { app: 'other' } },
-      template: { metadata: { labels: { app: 'other' } }, spec: { containers: [{ name: 'other', image: 'other:1' }] } },
-    },
-  },
-];
+});
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'orders', labels: { app: 'orders' } },
+  spec: { selector: { app: 'orders' }, ports: [{ name: 'http', port: 80, targetPort: 9000 }] },
+};
 
 describe('the output of render for Kubernetes', () => {
   let folder: string;
@@ -75,16 +63,12 @@ describe('the output of render for Kubernetes', () => {
 
   for (const listen of ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock']) {
     it(`puts both sidecars into the Deployments with the labels and no others, with ${listen}`, async () => {
-      await into(
-        join(folder, 'authz'),
-        'kubernetes',
-        { listen },
-        '--selector',
-        'app=orders',
-        '--upstream',
-        '127.0.0.1:9000',
+      const options = ['--selector', 'app=orders', '--upstream', '127.0.0.1:9000'];
+      await into(join(folder, 'authz'), 'kubernetes', { listen }, ...options);
+      await writeFile(
+        join(folder, 'workload.yaml'),
+        [deployment('orders'), service, deployment('other')].map(each => stringify(each)).join('---\n'),
       );
-      await writeFile(join(folder, 'workload.yaml'), workload.map(each => stringify(each)).join('---\n'));
       const kustomization = { kind: 'Kustomization', resources: ['workload.yaml'], components: ['authz'] };
       await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization));
       const manifests = await render(relative(project, folder));
@@ -106,8 +90,8 @@ describe('the output of render for Kubernetes', () => {
 
   it('is patched into a StatefulSet by the kustomization of docs/deploy/special-cases.md', async () => {
     await into(join(folder, 'authz'), 'kubernetes', {}, '--selector', 'app=orders');
-    const [deployment, service] = workload;
-    const set = { ...deployment, kind: 'StatefulSet', spec: { ...deployment?.spec, serviceName: 'orders' } };
+    const { spec, ...rest } = deployment('orders');
+    const set = { ...rest, kind: 'StatefulSet', spec: { ...spec, serviceName: 'orders' } };
     await writeFile(join(folder, 'statefulset.yaml'), [set, service].map(each => stringify(each)).join('---\n'));
     const snippet = readSnippet('docs/deploy/special-cases.md', 'yaml', 'kind: StatefulSet');
     await writeFile(join(folder, 'kustomization.yaml'), snippet);
