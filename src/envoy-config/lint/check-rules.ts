@@ -39,7 +39,7 @@ export const checkRules = {
     what: '`clear_route_cache` is true, other than where the routes tell requests apart by identity headers',
     why: 'after the check, a request can move to a route other than the checked one',
     fix: 'write `clear_route_cache: false`',
-    find: check => (isRoutedByIdentity(check) ? [] : ifTrue(check.settings.field('clear_route_cache'))),
+    find: check => ifTrue(check.settings.field('clear_route_cache')).filter(() => !isRoutedByIdentity(check)),
   },
   'check-service-override': {
     what: 'A route sends the check to another service (`check_settings.grpc_service` or `http_service`), or the body with it (`with_request_body`)',

@@ -10,11 +10,11 @@ export const hostRules = {
     what: 'A virtual host with protected routes has a domain that is not in `account.hosts`',
     why: 'account-authz answers 404 for every other host, and whoever reads Envoy believes that it is served',
     fix: 'give these routes a virtual host with the domains of `account.hosts` alone (`*.api.example.com` for `:account_id.api.example.com`)',
-    find: ({ guarded, policy: { hosts = [] } }) => {
-      const expected = hosts.map(domainOf);
-      return guarded
+    find: ({ guarded, policy: { hosts } }) => {
+      const expected = hosts?.map(domainOf) ?? [];
+      return (hosts === undefined ? [] : guarded)
         .flatMap(({ manager, targets }) => (targets.every(isSidecarOf) ? [] : protectedDomains(manager)))
-        .filter(domain => expected.length > 0 && !expected.includes(nameIn(domain)))
+        .filter(domain => !expected.includes(nameIn(domain)))
         .map(at => ({
           at,
           says: `is no host of the configuration, which has ${listWords(expected.map(quoted), 3)}`,
@@ -25,7 +25,8 @@ export const hostRules = {
     what: 'No virtual host with protected routes has the domain of an entry of `account.hosts`',
     why: 'Envoy answers 404 for this host',
     fix: 'add the domain to the virtual host of the protected routes (`*.api.example.com` for `:account_id.api.example.com`)',
-    find: ({ guarded, isComplete, policy: { hosts: entries = [] } }) => {
+    find: ({ guarded, isComplete, policy: { hosts: entries } }) => {
+      if (entries === undefined) return [];
       const known = guarded.flatMap(({ manager }) => protectedDomains(manager)).map(nameIn);
       const missing = entries.map(domainOf).filter(each => !known.some(domain => includes(domain, each)));
       const hosts = guarded[0]?.manager.routes.field('virtual_hosts');

@@ -21,7 +21,11 @@ export const wayRules = {
     fix: 'remove the route: only ext_authz asks account-authz',
     find: model => {
       const own = [model.config.listen, model.config.admin].map(text => addressKey(toListenAddress(text)));
-      return waysTo(model, own, 'leads to account-authz');
+      const asked = model.guarded.flatMap(({ checks }) => checks).flatMap(({ cluster }) => [...(cluster?.keys ?? [])]);
+      // Its admin is on the same machine.
+      const [, port = ''] = /:(\d+)$/.exec(own[1] ?? '') ?? [];
+      const admins = asked.map(key => key.replace(/:\d+$/, `:${port}`));
+      return waysTo(model, [...own, ...asked, ...admins], 'leads to account-authz');
     },
   },
   'way-to-listener': {

@@ -391,6 +391,14 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'way-to-admin',
       p => set(p.upstream.load_assignment, { endpoints: hosts(api, adminAddress) }),
     ],
+    'a route to account-authz on another machine': [
+      'way-to-authz',
+      p => {
+        set(p.config, { listen: '0.0.0.0:9191' });
+        set(p.authz, { type: 'STRICT_DNS', load_assignment: clusterTo('x', tcp('authz.test', 9191)).load_assignment });
+        other(p, clusterTo('x', tcp('authz.test', 9192), { type: 'STRICT_DNS' }));
+      },
+    ],
     'a TCP proxy to account-authz': ['way-to-authz', p => listener(p, proxy({ cluster: 'account-authz' }))],
     'its port open to everybody': ['admin-exposed', p => set(p.root.admin, { address: tcp('0.0.0.0', 9901) })],
   },
