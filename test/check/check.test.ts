@@ -126,38 +126,29 @@ describe('check', () => {
 
   const [clientTrace, envoyTrace] = ['0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'];
   const sent = `00-${clientTrace}-b7ad6b7169203331-01`;
+  const none = { traceId: undefined, tracestate: undefined };
+  const fromEnvoy = `00-${envoyTrace}-b7ad6b7169203331-01`;
+  /** The call metadata come before the request headers, and a tracestate is read beside its traceparent alone. */
   const traces: readonly (readonly [
-    name: string,
     headers: Readonly<Record<string, string>>,
     metadata: Readonly<Record<string, string | Buffer | string[]>>,
     read: Pick<CheckRecord, 'traceId' | 'tracestate'>,
   ])[] = [
-    ['records no trace context when none is sent', {}, {}, { traceId: undefined, tracestate: undefined }],
+    [{}, {}, none],
+    [{ traceparent: sent, tracestate: 'a=1' }, {}, { traceId: clientTrace, tracestate: 'a=1' }],
     [
-      'reads the trace context from the request headers',
       { traceparent: sent, tracestate: 'a=1' },
-      {},
-      { traceId: clientTrace, tracestate: 'a=1' },
-    ],
-    [
-      'prefers the call metadata to the request headers',
-      { traceparent: sent, tracestate: 'a=1' },
-      { traceparent: `00-${envoyTrace}-b7ad6b7169203331-01`, tracestate: 'b=2' },
+      { traceparent: fromEnvoy, tracestate: 'b=2' },
       { traceId: envoyTrace, tracestate: 'b=2' },
     ],
-    [
-      'ignores the tracestate header beside a traceparent in the call metadata',
-      { tracestate: 'a=1' },
-      { traceparent: `00-${envoyTrace}-b7ad6b7169203331-01` },
-      { traceId: envoyTrace, tracestate: undefined },
-    ],
-    ['ignores a lone tracestate', { tracestate: 'a=1' }, {}, { traceId: undefined, tracestate: undefined }],
-    ['ignores a malformed traceparent', { traceparent: 'evil' }, {}, { traceId: undefined, tracestate: undefined }],
-    ['ignores two traceparents', {}, { traceparent: [sent, sent] }, { traceId: undefined, tracestate: undefined }],
-    ['ignores a binary one', {}, { traceparent: Buffer.from(sent) }, { traceId: undefined, tracestate: undefined }],
+    [{ tracestate: 'a=1' }, { traceparent: fromEnvoy }, { traceId: envoyTrace, tracestate: undefined }],
+    [{ tracestate: 'a=1' }, {}, none],
+    [{ traceparent: 'evil' }, {}, none],
+    [{}, { traceparent: [sent, sent] }, none],
+    [{}, { traceparent: Buffer.from(sent) }, none],
   ];
-  for (const [name, headers, metadata, read] of traces) {
-    it(name, async () => {
+  for (const [headers, metadata, read] of traces) {
+    it(`reads the trace ${read.traceId} of the headers ${JSON.stringify(headers)} and the call ${JSON.stringify(metadata)}`, async () => {
       const get = (key: string): (string | Buffer)[] => [metadata[key] ?? []].flat();
       const { records } = await check(() => Promise.resolve(allowed), facts({ headers }), { metadata: { get } });
       expect(records.map(({ traceId, tracestate }) => ({ traceId, tracestate }))).to.deep.equal([read]);

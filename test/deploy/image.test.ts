@@ -91,12 +91,6 @@ describe('compose.yaml', () => {
     expect(stdout).to.include('no dangerous setting found');
   });
 
-  it('has Prometheus scrape the metrics of account-authz and of Envoy', async () => {
-    const { scrape_configs: jobs } = parse(await read('demo/compose/prometheus/prometheus.yml'));
-    const targets = jobs.flatMap((job: { static_configs: { targets: string[] }[] }) => job.static_configs[0]?.targets);
-    expect(targets).to.include.members(['127.0.0.1:9192', '127.0.0.1:9901']);
-  });
-
   it('runs with a service of the user in the place of the demo, as docs/deploy/compose.md says', async () => {
     const override = blocksOf(await read('docs/deploy/compose.md')).find(({ text }) => text.startsWith('# compose.ov'));
     const file = writeFixture('compose.override.yaml', override?.text ?? '');

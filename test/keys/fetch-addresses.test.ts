@@ -80,10 +80,4 @@ describe('a host with several addresses', () => {
     const found = await get(`http://many.test:${port}/`, { lookup: at('127.0.0.1', '::1') });
     expect(textOf(found)).to.equal('connection refused');
   });
-
-  it('names what the lookup says', async () => {
-    const lookup = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
-    expect(textOf(await get('http://none.test/', { lookup: lookup('ENOTFOUND') }))).to.equal('name not found');
-    expect(textOf(await get('http://none.test/', { lookup: lookup('EAI_AGAIN') }))).to.equal('name lookup failed');
-  });
 });
