@@ -15,17 +15,6 @@ export type JsonProblem = Problem<'not UTF-8' | 'not JSON' | 'a member twice'>;
 
 export type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 
-/** `parseStrictJson` with bounds that are checked before the text is parsed. */
-export function parseBoundedJson(
-  bytes: Uint8Array,
-  bounds: JsonBounds,
-): JsonValue | JsonProblem | Problem<JsonBoundsProblem> {
-  if (!isUtf8(bytes)) return problem('not UTF-8');
-  const text = textOf(bytes);
-  const exceeded = jsonBoundsProblem(text, bounds);
-  return exceeded === undefined ? parseStrictJson(text) : problem(exceeded);
-}
-
 /** Never throws. A byte order mark is not JSON (RFC 8259 section 8.1). */
 export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonProblem {
   if (typeof input !== 'string' && !isUtf8(input)) return problem('not UTF-8');
@@ -36,7 +25,23 @@ export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonPro
   } catch {
     return problem('not JSON');
   }
-  return membersIn(text) > membersOf(value) ? problem('a member twice') : { kind: 'value', value };
+  // RFC 8259 section 4 leaves duplicate names to the parser. JSON.parse keeps the last one, another parser may keep the first. A text with
+  // more members than its value has a duplicate name, in whatever spelling ("acc", "\u0061cc").
+  return contentsOf(text).members > membersOf(value) ? problem('a member twice') : { kind: 'value', value };
+}
+
+/**
+ * `parseStrictJson` with bounds that are checked before the text is parsed: half a megabyte of brackets keeps JSON.parse busy for longer than
+ * a caller waits.
+ */
+export function parseBoundedJson(
+  bytes: Uint8Array,
+  bounds: JsonBounds,
+): JsonValue | JsonProblem | Problem<JsonBoundsProblem> {
+  if (!isUtf8(bytes)) return problem('not UTF-8');
+  const text = textOf(bytes);
+  const { exceeded } = contentsOf(text, bounds);
+  return exceeded === undefined ? parseStrictJson(text) : problem(exceeded);
 }
 
 /** A JSON object: not an array, not null. */
@@ -58,47 +63,30 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-const comma = ','.charCodeAt(0);
+const [quote, colon, comma, backslash] = ['"', ':', ',', '\\'].map(each => each.charCodeAt(0));
 const opening = new Set(['{', '['].map(each => each.charCodeAt(0)));
 const closing = new Set(['}', ']'].map(each => each.charCodeAt(0)));
 
-/**
- * Undefined within the bounds, in one pass before JSON.parse: half a megabyte of brackets keeps it busy for longer than a caller waits. The
- * parser reports every other problem.
- */
-export function jsonBoundsProblem(text: string, { maxDepth, maxValues }: JsonBounds): JsonBoundsProblem | undefined {
+/** What a text contains if it is JSON, up to the bounds; the parser reports every other problem. */
+function contentsOf(text: string, { maxDepth, maxValues }: JsonBounds = { maxDepth: Infinity, maxValues: Infinity }) {
+  let members = 0;
   let depth = 0;
   // Every value but the outermost follows a comma or is the first of its structure.
   let values = 1;
-  let isInString = false;
-  for (let i = 0; i < text.length; i += 1) {
+  let exceeded: JsonBoundsProblem | undefined;
+  for (let i = 0; i < text.length && exceeded === undefined; i += 1) {
     const code = text.charCodeAt(i);
-    if (isInString) {
-      if (code === backslash) i += 1;
-      else if (code === quote) isInString = false;
-    } else if (code === quote) isInString = true;
+    if (code === quote) i = endOfString(text, i);
+    else if (code === colon) members += 1;
     else if (code === comma) values += 1;
     else if (opening.has(code)) {
       depth += 1;
       values += 1;
     } else if (closing.has(code)) depth -= 1;
-    if (depth > maxDepth) return 'nested too deep';
-    if (values > maxValues) return 'too many values';
+    if (depth > maxDepth) exceeded = 'nested too deep';
+    else if (values > maxValues) exceeded = 'too many values';
   }
-  return undefined;
-}
-
-// RFC 8259 section 4 leaves duplicate names to the parser. JSON.parse keeps the last one, another parser may keep the first. A text
-// with more members than its value has a duplicate name, in whatever spelling ("acc", "\u0061cc"). The text is valid JSON here, so
-// every colon outside a string is one member.
-function membersIn(text: string): number {
-  let members = 0;
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.charCodeAt(i);
-    if (code === colon) members += 1;
-    else if (code === quote) i = endOfString(text, i);
-  }
-  return members;
+  return { members, exceeded };
 }
 
 // Not recursive: deep nesting must not exhaust the call stack.
@@ -115,14 +103,11 @@ function membersOf(value: unknown): number {
   return members;
 }
 
-const quote = '"'.charCodeAt(0);
-const colon = ':'.charCodeAt(0);
-const backslash = '\\'.charCodeAt(0);
-
+/** The end of the text for a string without an end. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end;
+  return end === -1 ? text.length : end;
 }
 
 function isEscaped(text: string, at: number): boolean {

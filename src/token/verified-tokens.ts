@@ -26,12 +26,10 @@ export interface VerifiedTokens<Key> {
 // Also the result of `get`, to keep one object per token.
 interface Entry<Key> extends VerifiedToken<Key> {
   readonly name: string;
-  bytes: number;
+  readonly bytes: number;
   claims: Claims;
   key: Key;
   used: boolean;
-  older: Entry<Key> | undefined;
-  newer: Entry<Key> | undefined;
 }
 
 // An ordinary token takes 600 to 700, and one of 180 accounts nine times as much. Some hundred of the largest fit in a small cache.
@@ -41,48 +39,35 @@ const minBytes = 4 * 1024 * 1024;
 /** Holds at most `maxTokens`, and 768 bytes for each of them but at least 4 MiB; 0 turns the cache off. */
 export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key> {
   const entries = new Map<string, Entry<Key>>();
-  let oldest: Entry<Key> | undefined;
-  let newest: Entry<Key> | undefined;
+  // A map is iterated from its oldest entry to its newest, whatever is deleted meanwhile.
+  let walk = entries.values();
+  /** Undefined: the walk begins anew. */
   let hand: Entry<Key> | undefined;
   let bytes = 0;
   const maxBytes = Math.max(maxTokens * bytesPerToken, minBytes);
 
-  function add(name: string, packed: Packed, key: Key): void {
-    const entry: Entry<Key> = {
-      name,
-      ...packed,
-      key,
-      used: false,
-      older: newest,
-      newer: undefined,
-    };
-    bytes += entry.bytes;
-    if (newest === undefined) oldest = entry;
-    else newest.newer = entry;
-    newest = entry;
-    entries.set(name, entry);
+  function advance(): void {
+    const step = walk.next();
+    hand = step.done ? undefined : step.value;
   }
 
   function drop(entry: Entry<Key>): void {
-    if (hand === entry) hand = entry.newer;
-    if (entry.older === undefined) oldest = entry.newer;
-    else entry.older.newer = entry.newer;
-    if (entry.newer === undefined) newest = entry.older;
-    else entry.newer.older = entry.older;
+    if (hand === entry) advance();
     entries.delete(entry.name);
     bytes -= entry.bytes;
   }
 
   // Ends within two rounds: the first one clears every `used`.
   function makeRoom(): void {
-    let candidate = hand ?? oldest;
-    while (candidate?.used) {
-      candidate.used = false;
-      candidate = candidate.newer ?? oldest;
+    for (const { size } = entries; entries.size === size; ) {
+      if (hand === undefined) {
+        walk = entries.values();
+        advance();
+      } else if (hand.used) {
+        hand.used = false;
+        advance();
+      } else drop(hand);
     }
-    if (candidate === undefined) return;
-    hand = candidate;
-    drop(candidate);
   }
 
   return {
@@ -103,7 +88,8 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
       }
       const packed = pack(verified.claims);
       while (entries.size > 0 && (entries.size >= maxTokens || bytes + packed.bytes > maxBytes)) makeRoom();
-      add(name, packed, verified.key);
+      entries.set(name, { name, ...packed, key: verified.key, used: false });
+      bytes += packed.bytes;
     },
     remove(token) {
       const entry = entries.get(nameOf(token));

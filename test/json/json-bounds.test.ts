@@ -1,11 +1,17 @@
 // The limits on depth and number of values, checked before JSON is parsed.
 import { expect } from 'chai';
-import { jsonBoundsProblem } from '../../src/json/strict-json.ts';
+import { type JsonBounds, parseBoundedJson } from '../../src/json/strict-json.ts';
 
 const bounds = { maxDepth: 3, maxValues: 5 };
 const siblings = { maxDepth: 1, maxValues: 100 };
 
-describe('jsonBoundsProblem', () => {
+/** The bound that the text exceeds. Some rows are no JSON, which is another problem. */
+function exceeded(text: string, limits: JsonBounds): string | undefined {
+  const parsed = parseBoundedJson(Buffer.from(text), limits);
+  return parsed.kind === 'problem' && parsed.problem !== 'not JSON' ? parsed.problem : undefined;
+}
+
+describe('parseBoundedJson', () => {
   const rows: readonly (readonly [text: string, problem: string | undefined])[] = [
     ['', undefined],
     ['1', undefined],
@@ -26,13 +32,13 @@ describe('jsonBoundsProblem', () => {
   ];
   for (const [text, problem] of rows) {
     it(`'${text}' is ${problem === undefined ? 'accepted' : `refused: ${problem}`}`, () => {
-      expect(jsonBoundsProblem(text, bounds)).to.equal(problem);
+      expect(exceeded(text, bounds)).to.equal(problem);
     });
   }
 
   for (const text of ['[],[],[]', '{},{},{}']) {
     it(`counts the depth of siblings once: ${text}`, () => {
-      expect(jsonBoundsProblem(text, siblings)).to.equal(undefined);
+      expect(exceeded(text, siblings)).to.equal(undefined);
     });
   }
 });

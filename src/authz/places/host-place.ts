@@ -11,8 +11,7 @@ export type HostEntry =
   /** `parent` is what follows the label of the account, with its leading dot. */
   | { readonly kind: 'account'; readonly parent: string };
 
-/** Compiled for `matchHost`. */
-export interface Hosts {
+interface Hosts {
   readonly literals: ReadonlySet<string>;
   readonly parents: ReadonlySet<string>;
   /** `account.case` is lower. */
@@ -44,43 +43,29 @@ export function toHostEntries(texts: readonly string[], parameter: string): read
   });
 }
 
-/** Throws as `toHostEntries`. */
-export function compileHosts(texts: readonly string[], parameter: string, lower = false): Hosts {
-  const entries = toHostEntries(texts, parameter);
-  return {
-    literals: new Set(entries.flatMap(entry => (entry.kind === 'literal' ? entry.host : []))),
-    parents: new Set(entries.flatMap(entry => (entry.kind === 'account' ? entry.parent : []))),
-    lower,
-  };
-}
-
-/** Without `texts` any host is good. */
+/** Without `texts` any host is good. Throws as `toHostEntries`. */
 export function hostPlace(
   texts: readonly string[] | undefined,
   parameter: string,
   { lower }: AccountGrammar,
 ): AccountPlace {
-  const hosts = texts && compileHosts(texts, parameter, lower);
-  return {
-    read({ facts }) {
-      const match = matchHost(hosts, facts);
-      if (match.kind === 'refusal') return match;
-      return match.account === undefined ? [] : [match.account];
-    },
+  const entries = texts && toHostEntries(texts, parameter);
+  const hosts = entries && {
+    literals: new Set(entries.flatMap(entry => (entry.kind === 'literal' ? entry.host : []))),
+    parents: new Set(entries.flatMap(entry => (entry.kind === 'account' ? entry.parent : []))),
+    lower,
   };
+  return { read: ({ facts }) => accountsInHost(hosts, facts) };
 }
 
-/** `account` is undefined if a literal entry matches: it wins over one with the account. */
-export interface HostMatch {
-  readonly kind: 'host';
-  readonly account: Account | undefined;
-}
-
-/** The host of the request, compared without its port. `hosts` is undefined where the configuration has none: then any host is good. */
-export function matchHost(
+/**
+ * The account in the host of the request, which is compared without its port; none where a literal entry matches, which wins over one with
+ * the account. `hosts` is undefined where the configuration has none: then any host is good.
+ */
+function accountsInHost(
   hosts: Hosts | undefined,
   facts: Pick<RequestFacts, 'host' | 'headers'>,
-): HostMatch | Refusal {
+): readonly Account[] | Refusal {
   const { host: attribute, headers } = facts;
   const others = hosts === undefined && attribute !== '' ? [] : hostHeaders(headers);
   const first = attribute === '' ? others[0] : attribute;
@@ -89,18 +74,16 @@ export function matchHost(
   if (host === '' || (host === undefined && hosts !== undefined)) return refusal('request_invalid', 'an empty host');
   if (host !== undefined && host.length > maxHostLength)
     return refusal('request_invalid', `a host longer than ${maxHostLength} characters`);
-  if (hosts === undefined || host === undefined) return { kind: 'host', account: undefined };
+  if (hosts === undefined || host === undefined) return [];
   if (others.some(each => each !== first)) return refusal('request_invalid', 'the host contradicts :authority');
   if (host.endsWith('.')) return refusal('request_invalid', 'a host with a dot at its end');
   // ASCII letters alone (RFC 4343 section 3): a Kelvin sign is no k, and no letter changes its length.
   const folded = host.replace(/[A-Z]+/g, letters => letters.toLowerCase());
-  if (hosts.literals.has(folded)) return { kind: 'host', account: undefined };
+  if (hosts.literals.has(folded)) return [];
   const dot = host.indexOf('.');
   if (dot === -1 || !hosts.parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');
   const label = (hosts.lower ? folded : host).slice(0, dot);
-  return isAccountLabel(label)
-    ? { kind: 'host', account: label }
-    : refusal('request_invalid', 'an account label outside the grammar');
+  return isAccountLabel(label) ? [label] : refusal('request_invalid', 'an account label outside the grammar');
 }
 
 // Envoy shows the host as an attribute and as `:authority`; HTTP/2 allows a `host` beside it (RFC 9113 section 8.3.1).
