@@ -100,6 +100,8 @@ interface ManagerContext {
 export function readListener(value: ProtoValue, context: ManagerContext): Listener {
   const isOutbound = isForOutbound(value, context.resources.isDump);
   const isPublic = !isOutbound && isReachable(value);
+  // By which an Envoy of an ambient mesh calls others: a tunnel to another Envoy, `connect_originate` in Istio.
+  const isInternal = value.field('internal_listener').isPresent;
   const chains = value.items('filter_chains');
   const hasPort = (chain: ProtoValue) => chain.field('filter_chain_match', 'destination_port').isPresent;
   // Envoy selects a chain by the port first. The default chain gets what no chain of a port takes.
@@ -122,7 +124,9 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
       return [{ ...readManager(manager, context), isPublic, isOutbound, isForOtherPorts }];
     }),
     tcpTargets: typed
-      .filter(({ type }) => type === tcpProxyType)
+      .filter(
+        ({ type, message }) => type === tcpProxyType && !(isInternal && message.field('tunneling_config').isPresent),
+      )
       .flatMap(({ message, isForOtherPorts }) =>
         [
           message.field('cluster'),

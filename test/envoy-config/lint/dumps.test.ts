@@ -117,6 +117,34 @@ describe('check-config on what control planes make of render', () => {
     expect(await rulesIn(writeFixture('dump.json', dump), istio.config)).to.deep.equal([]);
   });
 
+  for (const [what, tunnel, rules] of [
+    [
+      'nothing in the listener by which a sidecar of an ambient mesh calls others',
+      { hostname: '%DOWNSTREAM_LOCAL_ADDRESS%' },
+      [],
+    ],
+    ['an internal listener that leads to the service without a tunnel', undefined, ['unchecked-listener']],
+  ] as const)
+    it(`finds ${what}`, async () => {
+      const dump = read(istio.dump);
+      const states = dump.configs.find((each: Part) =>
+        each['@type'].endsWith('.ListenersConfigDump'),
+      ).dynamic_listeners;
+      const typed_config = {
+        '@type': 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy',
+        stat_prefix: 'connect_originate',
+        cluster: 'inbound|8000||',
+        tunneling_config: tunnel,
+      };
+      const filter_chains = [{ filters: [{ name: 'envoy.filters.network.tcp_proxy', typed_config }] }];
+      const listener = { name: 'connect_originate', internal_listener: {}, filter_chains };
+      states.push({
+        name: 'connect_originate',
+        active_state: { listener: { ...states[0].active_state.listener, ...listener } },
+      });
+      expect(await rulesIn(writeFixture('dump.json', dump), istio.config)).to.deep.equal(rules);
+    });
+
   it('finds nothing but the missing check in the dump of a sidecar without any', async () => {
     const dump = read(istio.dump);
     const { listener, ...chains } = chainsOf(dump);
