@@ -58,12 +58,6 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
         const calls = client.exchanges.slice(before).filter(({ method }) => method === 'POST');
         expect(calls.map(({ named }) => named)).to.deep.equal([mode === 'auto' ? 'tools/call list_subscriptions' : '']);
       });
-
-      if (mode === 'auto')
-        it('sends every message by POST, and opens no stream', () => {
-          const sent = client.exchanges.filter(({ url }) => url === parts.resource.href);
-          expect(new Set(sent.map(({ method }) => method))).to.deep.equal(new Set(['POST']));
-        });
     });
   }
 
@@ -87,16 +81,8 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
       });
     const cases = [
       ['no token', undefined, 401, 'token_missing', ''],
-      [
-        'the audience of another server',
-        { aud: 'https://other.example.com/mcp' },
-        401,
-        'token_invalid',
-        'invalid_token',
-      ],
-      ['an expired token', { iat: 1_700_000_000, exp: 1_700_000_060 }, 401, 'token_expired', 'invalid_token'],
+      ['another audience', { aud: 'https://other.example.com/mcp' }, 401, 'token_invalid', 'invalid_token'],
       ['another scope', { scope: 'openid' }, 403, 'scope_forbidden', `insufficient_scope", scope="${scope}`],
-      ['no scope', { scope: undefined }, 403, 'scope_forbidden', `insufficient_scope", scope="${scope}`],
       ['a role that may only read', { role: 'auditor' }, 403, 'role_forbidden', 'insufficient_scope'],
     ] as const;
     for (const [name, claims, status, reason, error] of cases) {

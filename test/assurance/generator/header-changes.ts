@@ -59,17 +59,9 @@ export const headers: readonly RequestRow[] = [
   }),
   row(4, 'another request id', (draft, { random }) => {
     drop(draft, 'x-request-id');
-    const [name, value] = random.pick([
-      ['x-request-id', ''],
-      ['x-request-id', 'a b'],
-      ['x-request-id', 'a'.repeat(129)],
-      ['X-Request-Id', 'r-2'],
-      ['x-request-id', '"quoted"'],
-      ['x-request-id', '\u00e9'],
-      ['x_request_id', 'r-3'],
-      ['x-request-id', 'r-4\n'],
-    ] as const);
-    draft.lines.push([name, value]);
+    const values = linesIn(`x-request-id:|x-request-id:a b|x-request-id:${'a'.repeat(129)}|X-Request-Id:r-2`);
+    const more = linesIn('x-request-id:"quoted"|x-request-id:\u00e9|x_request_id:r-3|x-request-id:r-4\n');
+    draft.lines.push(random.pick([...values, ...more]));
     if (random.chance(0.2)) draft.lines.push(['x-request-id', 'r-5']);
   }),
   row(3, 'connection or content-type, ambiguous or not', (draft, context) => {
@@ -108,34 +100,19 @@ export const headers: readonly RequestRow[] = [
   }),
   row(4, 'the origin of another page, or an upgrade', (draft, { random }) => {
     if (random.chance(0.5)) drop(draft, 'origin');
-    draft.lines.push(
-      random.pick([
-        ['origin', 'https://evil.test'],
-        ['origin', 'null'],
-        ['Origin', 'https://app.test'],
-        ['origin', 'https://app.test/'],
-        ['connection', 'Upgrade'],
-        ['connection', 'keep-alive, upgrade'],
-        ['connection', 'x-id-token'],
-      ] as const) as [string, string],
-    );
+    const origins = linesIn('origin:https://evil.test|origin:null|Origin:https://app.test|origin:https://app.test/');
+    const upgrades = linesIn('connection:Upgrade|connection:keep-alive, upgrade|connection:x-id-token');
+    draft.lines.push(random.pick([...origins, ...upgrades]));
   }),
-  row(4, 'headers that must not matter', (draft, { random }) =>
-    draft.lines.push(
-      random.pick([
-        ['x-forwarded-uri', '/api/subscriptions/accounts/acct2'],
-        ['x-original-url', '/'],
-        ['x-http-method-override', 'DELETE'],
-        ['forwarded', 'host=evil'],
-        ['cookie', 'a=b'],
-        ['__proto__', 'x'],
-        ['constructor', 'y'],
-        ['', ''],
-        ['traceparent', '00-1'],
-        ['x-envoy-original-path', '/acct2'],
-      ]),
-    ),
-  ),
+  row(4, 'headers that must not matter', (draft, { random }) => {
+    const overrides = linesIn(
+      'x-forwarded-uri:/api/subscriptions/accounts/acct2|x-original-url:/|x-http-method-override:DELETE',
+    );
+    const others = linesIn(
+      'forwarded:host=evil|cookie:a=b|__proto__:x|constructor:y|:|traceparent:00-1|x-envoy-original-path:/acct2',
+    );
+    draft.lines.push(random.pick([...overrides, ...others]));
+  }),
 ];
 
 export const hosts: readonly RequestRow[] = [
@@ -166,6 +143,11 @@ export const hosts: readonly RequestRow[] = [
     ]),
   ),
 ];
+
+/** Lines such as `name:value`. */
+function linesIn(text: string): [name: string, value: string][] {
+  return words(text, '|').map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]);
+}
 
 function accountHeader({ random, setup }: RequestContext): string {
   const { accountHeaders } = setup.settings;

@@ -69,43 +69,19 @@ const started: Step = { kind: 'started' };
 const woken: Step = { kind: 'woken' };
 const unknownKid: Step = { kind: 'asked', kid: 'b' };
 
+type Fetch = readonly [afterMs: number, fetch: number];
+const failing = (...fetches: readonly Fetch[]): readonly Step[] =>
+  fetches.flatMap(([ms, fetch]) => [passed(ms), woken, result('failed', fetch, 0)]);
+const floods = (...fetches: readonly Fetch[]): readonly Step[] =>
+  fetches.flatMap(([ms, fetch]) => [passed(ms), unknownKid, result('fetched', fetch, 1)]);
+
 /** The initial states of an exploration, some of which take many steps to reach. The times match `smallLimits`. */
 export const initialSteps: Readonly<Record<string, readonly Step[]>> = {
   'before the start': [],
   'a usable set': [started, result('fetched', 1, 1)],
-  'a flood of unknown kids': [
-    started,
-    result('fetched', 1, 1),
-    passed(4),
-    unknownKid,
-    result('fetched', 2, 1),
-    passed(4),
-    unknownKid,
-    result('fetched', 3, 1),
-    passed(8),
-    unknownKid,
-    result('fetched', 4, 1),
-  ],
-  'an outage with a set': [
-    started,
-    result('fetched', 1, 0),
-    passed(16),
-    woken,
-    result('failed', 2, 0),
-    passed(4),
-    woken,
-    result('failed', 3, 0),
-  ],
-  'an outage without a set': [
-    started,
-    result('failed', 1, 0),
-    passed(4),
-    woken,
-    result('failed', 2, 0),
-    passed(4),
-    woken,
-    result('failed', 3, 0),
-  ],
+  'a flood of unknown kids': [started, result('fetched', 1, 1), ...floods([4, 2], [4, 3], [8, 4])],
+  'an outage with a set': [started, result('fetched', 1, 0), ...failing([16, 2], [4, 3])],
+  'an outage without a set': [started, result('failed', 1, 0), ...failing([4, 2], [4, 3])],
 };
 
 /** All possible next steps: each event now, or the passage of time to an instant around a limit. */
