@@ -8,23 +8,14 @@ import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 export const bypassRules = {
   'unchecked-listener': {
-    what: 'A listener forwards requests for a protected path, or connections to the protected service, without the check',
+    what: 'A listener, or the `filters` of an upgrade, forwards requests for a protected path, or connections to the protected service, without the check',
     why: 'anybody who can connect to the listener can read and write every account without a token',
-    fix: 'add the ext_authz filter and the settings of the checked listener, or remove the route to the service',
-    find: model => [...uncheckedManagers(model), ...uncheckedTcpProxies(model)],
-  },
-  'unchecked-upgrade': {
-    what: 'The `filters` of an upgrade do not ask account-authz',
-    why: 'a client that requests this upgrade bypasses the check',
-    fix: 'remove `filters` from the upgrade: Envoy then applies the filters of the main chain, with the check',
-    find: ({ guarded }) =>
-      guarded.flatMap(({ manager: { chains }, checks, targets }) =>
-        chains.flatMap(({ upgrade, value }) => {
-          const isOpen =
-            upgrade !== undefined && targets.length > 0 && checks.every(({ chain }) => chain.value !== value);
-          return when(isOpen, value, `do not check requests for the upgrade ${quoted(upgrade ?? '')}`);
-        }),
-      ),
+    fix: 'add the ext_authz filter and the settings of the checked listener, or remove the route to the service, or the `filters` of the upgrade: Envoy then applies those of the main chain',
+    find: model => [
+      ...uncheckedManagers(model),
+      ...uncheckedTcpProxies(model),
+      ...model.guarded.flatMap(uncheckedUpgrades),
+    ],
   },
   'unchecked-route': {
     what: 'The check is off for a route that a protected path reaches: `disabled` on the filter, the route, its virtual host or the route configuration',
@@ -41,15 +32,6 @@ export const bypassRules = {
       model.guarded.flatMap(each =>
         openTargetsOf(model, each.manager).flatMap(target => turnedOff(each, target, target.lookAlikePath)),
       ),
-  },
-  'conditional-check': {
-    what: 'A matcher decides by request whether the check runs',
-    why: 'the matcher can read values that the client chooses, and Envoy does not check a request that it excludes',
-    fix: 'configure the ext_authz filter without ExtensionWithMatcher',
-    find: ({ guarded }) =>
-      guarded
-        .flatMap(({ checks }) => checks)
-        .flatMap(({ filter }) => when(true, filter.condition, 'makes the check depend on a matcher')),
   },
   'admin-exposed': {
     what: 'The admin interface listens on more than loopback or a Unix socket',
@@ -110,6 +92,14 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
       .filter(({ cluster }) => leadsIn(cluster.text()))
       .map(({ cluster: at }) => ({ at, says: 'forwards bytes to the protected service' }));
   });
+}
+
+function uncheckedUpgrades({ manager, checks, targets }: GuardedManager): readonly Finding[] {
+  const open = manager.chains.filter(each => each.upgrade !== undefined && !checks.some(({ chain }) => chain === each));
+  return (targets.length === 0 ? [] : open).map(({ upgrade = '', value: at }) => ({
+    at,
+    says: `do not check requests for the upgrade ${quoted(upgrade)}`,
+  }));
 }
 
 /** Reports what turns all checks of a chain off for the target, if its path is given. */

@@ -22,14 +22,15 @@ export const checkRules = {
         .map(({ value }) => ({ at: value.field('name'), says: 'is also the name of the check' }));
     },
   },
-  'filter-enabled': {
-    what: '`filter_enabled` is below 100 % or can be changed at run time, or `filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
-    why: 'Envoy does not check the other requests',
+  'conditional-check': {
+    what: 'A matcher (ExtensionWithMatcher) decides by request whether the check runs, `filter_enabled` is below 100 % or can be changed at run time, or `filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
+    why: 'Envoy does not check the other requests, and a client may choose what a matcher reads',
     fix: 'remove it; with Istio, add the rbac filter that `render istio` writes after ext_authz',
     find: check => {
       const enabled = check.settings.field('filter_enabled');
       const hasKey = enabled.field('runtime_key').isPresent;
       return [
+        ...when(true, check.filter.condition, 'makes the check depend on a matcher'),
         ...when(isPartial(enabled), enabled, hasKey ? 'is a share that can be changed at run time' : 'is not 100 %'),
         ...(isLeftToPolicy(check) ? [] : ifPresent(check.settings.field('filter_enabled_metadata'))),
       ];

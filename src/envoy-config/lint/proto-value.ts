@@ -86,11 +86,9 @@ export class ProtoValue {
   /** Undefined if absent or unreadable. The same for all that follow. */
   flag(): boolean | undefined {
     const scalar = this.#scalar();
-    if (!this.isPresent || typeof scalar === 'boolean') return this.isPresent ? scalar === true : undefined;
     const word = typeof scalar === 'string' ? scalar.toLowerCase() : '';
-    if (truths.has(word)) return true;
-    if (!falsehoods.has(word)) this.cannotBeJudged('is not true or false');
-    return falsehoods.has(word) ? false : undefined;
+    const flag = truths.has(word) ? true : falsehoods.has(word) ? false : undefined;
+    return this.#read(typeof scalar === 'boolean' ? scalar : flag, 'is not true or false');
   }
 
   /** A boolean, a number or a text as text; undefined for anything else. */
@@ -101,30 +99,22 @@ export class ProtoValue {
 
   text(): string | undefined {
     const scalar = this.#scalar();
-    if (this.isPresent && typeof scalar !== 'string') this.cannotBeJudged('is not text');
-    return typeof scalar === 'string' ? scalar : undefined;
+    return this.#read(typeof scalar === 'string' ? scalar : undefined, 'is not text');
   }
 
   number(): number | undefined {
-    const number = toNumber(this.#scalar());
-    if (this.isPresent && number === undefined) this.cannotBeJudged('is not a number');
-    return number;
+    return this.#read(toNumber(this.#scalar()), 'is not a number');
   }
 
   seconds(): number | undefined {
-    const seconds = toSeconds(this.#value);
-    if (this.isPresent && seconds === undefined) this.cannotBeJudged('is not a duration such as 0.5s');
-    return seconds;
+    return this.#read(toSeconds(this.#value), 'is not a duration such as 0.5s');
   }
 
   /** The number of an enum value, by names in upper case, since Envoy ignores the case; -1 for an unknown name. */
   choice(names: Readonly<Record<string, number>>): number | undefined {
     const scalar = this.#scalar();
-    const number = toNumber(scalar);
-    if (number !== undefined || !this.isPresent) return number;
-    if (typeof scalar === 'string') return names[scalar.toUpperCase()] ?? -1;
-    this.cannotBeJudged('is not the name of a value');
-    return undefined;
+    const named = typeof scalar === 'string' ? (names[scalar.toUpperCase()] ?? -1) : undefined;
+    return this.#read(toNumber(scalar) ?? named, 'is not the name of a value');
   }
 
   /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
@@ -154,16 +144,16 @@ export class ProtoValue {
     return this.#keys().flatMap(key => this.entry(key).texts(isWanted));
   }
 
-  /** Whether any text in it is wanted. */
-  holds(isWanted: (text: string) => boolean): boolean {
-    return holdsText(this.#value, isWanted);
-  }
-
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void {
     let above = this.#above;
     while (above instanceof ProtoValue) above = above.#above;
     above(this, message);
+  }
+
+  #read<Value>(value: Value | undefined, problem: string): Value | undefined {
+    if (value === undefined && this.isPresent) this.cannotBeJudged(problem);
+    return value;
   }
 
   /** A wrapper such as google.protobuf.BoolValue may be written as a message. */

@@ -51,7 +51,7 @@ export const transportRules = {
     fix: 'name the authority in `validation_context`, and the name of the server in `match_typed_subject_alt_names`',
     find: ({ cluster }) =>
       tlsContextsOf(cluster)
-        .filter(context => !isVerified(context))
+        .filter(context => !isVerified(context, authorities))
         .map(at => ({ at, says: 'accepts any certificate' })),
   },
   'retry-policy': {
@@ -93,47 +93,32 @@ export function speaksTls(cluster: Cluster): boolean {
 
 /** Whether a server with any certificate, or any certificate of an authority, is accepted. */
 export function isUnverified(cluster: Cluster): boolean {
-  return tlsContextsOf(cluster).some(context => !isVerified(context) || !namesServer(context));
+  return tlsContextsOf(cluster).some(context => !isVerified(context, /^match_|^verify_certificate_/));
 }
 
 /** Envoy takes the socket of the cluster only where none of its matches does. */
 function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
-  const matches = cluster?.value.items('transport_socket_matches').map(each => each.field('transport_socket')) ?? [];
-  const sockets = matches.length > 0 || cluster === undefined ? matches : [cluster.value.field('transport_socket')];
-  return sockets
-    .map(socket => socket.field('typed_config').any())
+  if (cluster === undefined) return [];
+  const matches = cluster.value.items('transport_socket_matches');
+  return (matches.length > 0 ? matches : [cluster.value])
+    .map(each => each.field('transport_socket', 'typed_config').any())
     .flatMap(({ type, message }) => (type === upstreamTls ? message.field('common_tls_context') : []));
 }
 
-function isVerified(context: ProtoValue): boolean {
-  const validations = [
-    context.field('validation_context'),
-    context.field('combined_validation_context', 'default_validation_context'),
-  ];
-  const accepts = validations.some(
-    each => each.field('trust_chain_verification').choice({ ACCEPT_UNTRUSTED: 1 }) === 1,
+/** Whether the validation has one of these fields, or comes from SDS. */
+function isVerified(context: ProtoValue, by: RegExp): boolean {
+  const holders = [context, context.field('combined_validation_context')];
+  const validations = holders.flatMap(each => each.present('validation_context', 'default_validation_context'));
+  if (validations.some(each => each.field('trust_chain_verification').choice({ ACCEPT_UNTRUSTED: 1 }) === 1))
+    return false;
+  return (
+    holders.some(each => each.field('validation_context_sds_secret_config').isPresent) ||
+    validations.some(each => each.names().some(name => by.test(name))) ||
+    (by.test('match_') && context.parent.field('auto_sni_san_validation').flag() === true)
   );
-  const sds = [context, context.field('combined_validation_context')].some(
-    each => each.field('validation_context_sds_secret_config').isPresent,
-  );
-  const authorities = [
-    'trusted_ca',
-    'custom_validator_config',
-    'verify_certificate_spki',
-    'verify_certificate_hash',
-    'system_root_certs',
-  ];
-  return !accepts && (sds || validations.some(each => authorities.some(name => each.field(name).isPresent)));
 }
 
-function namesServer(context: ProtoValue): boolean {
-  const validations = [context, context.field('combined_validation_context')];
-  if (validations.some(each => each.field('validation_context_sds_secret_config').isPresent)) return true;
-  if (context.parent.field('auto_sni_san_validation').flag() === true) return true;
-  return validations
-    .flatMap(each => each.present('validation_context', 'default_validation_context'))
-    .some(each => each.names().some(name => /^match_|^verify_certificate_/.test(name)));
-}
+const authorities = /^(?:trusted_ca|custom_validator_config|verify_certificate_\w+|system_root_certs)$/;
 
 function speaksHttp2(cluster: Cluster): boolean {
   const options = readProtocolOptions(cluster);

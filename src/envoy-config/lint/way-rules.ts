@@ -8,40 +8,24 @@ import { partsOf } from './resources.ts';
 import type { Finding, Rules } from './rule.ts';
 
 export const wayRules = {
-  'way-to-admin': {
-    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface, except one for `/stats/prometheus` or `/ready` alone",
-    why: 'a client could read the configuration, change runtime settings and stop Envoy',
-    fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`',
-    find: model =>
-      waysTo(model, keysOf([model.resources.admin.field('address')]), "leads to Envoy's admin interface", true),
-  },
-  'way-to-authz': {
-    what: 'A route, a mirror or a TCP proxy leads to account-authz itself, or to its `admin`',
-    why: 'a client could ask it about requests of its own making, and flood it past the limits of the check',
-    fix: 'remove the route: only ext_authz asks account-authz',
+  'way-inside': {
+    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface (except one for `/stats/prometheus` or `/ready` alone), to account-authz or its `admin`, or back to a listener of this Envoy",
+    why: 'a client could change or stop Envoy, ask for checks of its own making past the limits of the filter, or count as a request from inside',
+    fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`; only ext_authz asks account-authz',
     find: model => {
-      const own = [model.config.listen, model.config.admin].map(text => addressKey(toListenAddress(text)));
-      const asked = model.guarded.flatMap(({ checks }) => checks).flatMap(({ cluster }) => [...(cluster?.keys ?? [])]);
-      // Its admin is on the same machine.
+      const { resources, config, guarded } = model;
+      const own = [config.listen, config.admin].map(text => addressKey(toListenAddress(text)));
+      const asked = guarded.flatMap(({ checks }) => checks).flatMap(({ cluster }) => [...(cluster?.keys ?? [])]);
+      // The admin of account-authz is on the same machine.
       const [, port = ''] = /:(\d+)$/.exec(own[1] ?? '') ?? [];
       const admins = asked.map(key => key.replace(/:\d+$/, `:${port}`));
-      return waysTo(model, [...own, ...asked, ...admins], 'leads to account-authz');
+      const listeners = resources.listeners.flatMap(each => [each, ...each.items('additional_addresses')]);
+      return [
+        ...waysTo(model, keysOf([resources.admin]), "leads to Envoy's admin interface", true),
+        ...waysTo(model, [...own, ...asked, ...admins], 'leads to account-authz'),
+        ...waysTo(model, keysOf(listeners), 'leads back to a listener of this Envoy'),
+      ];
     },
-  },
-  'way-to-listener': {
-    what: 'A route, a mirror or a TCP proxy leads back to a listener of this Envoy',
-    why: 'a request that comes from Envoy itself can count as one from inside, and get past what the first listener refused',
-    fix: 'route to the service itself',
-    find: model =>
-      waysTo(
-        model,
-        keysOf(
-          model.resources.listeners
-            .flatMap(listener => [listener, ...listener.items('additional_addresses')])
-            .map(each => each.field('address')),
-        ),
-        'leads back to a listener of this Envoy',
-      ),
   },
   'owned-metadata-set': {
     what: 'Something other than the check writes the metadata of ext_authz, which the guard reads',
@@ -67,8 +51,10 @@ interface Way {
   readonly openRoute?: ProtoValue | undefined;
 }
 
-function keysOf(addresses: readonly ProtoValue[]): readonly string[] {
-  return addresses.map(readAddress).flatMap(each => (each === undefined ? [] : addressKey(each)));
+function keysOf(messages: readonly ProtoValue[]): readonly string[] {
+  return messages
+    .map(each => readAddress(each.field('address')))
+    .flatMap(each => (each === undefined ? [] : addressKey(each)));
 }
 
 function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {

@@ -56,17 +56,17 @@ describe('check-config on what control planes make of render', () => {
   const changes: readonly (readonly [name: string, rules: readonly string[], edit: (dump: Part) => void])[] = [
     [
       'no guard behind the check that a policy decides on',
-      ['filter-enabled', 'guard-missing'],
+      ['conditional-check', 'guard-missing'],
       dump => without(chainsOf(dump)['0.0.0.0_8000'], 'account-authz.only-allowed'),
     ],
     [
       'no policy in front of the check that depends on one',
-      ['filter-enabled'],
+      ['conditional-check'],
       dump => without(chainsOf(dump)['0.0.0.0_8000'], 'envoy.filters.http.rbac'),
     ],
     [
       'a port of the service without the check',
-      ['filter-enabled', 'guard-missing', 'public-route-missing', 'unchecked-listener'],
+      ['conditional-check', 'guard-missing', 'public-route-missing', 'unchecked-listener'],
       dump => without(chainsOf(dump)['0.0.0.0_8000'], 'envoy.filters.http.ext_authz'),
     ],
     [
@@ -79,7 +79,7 @@ describe('check-config on what control planes make of render', () => {
     ],
     [
       'a cluster for other ports that leads to the port of the service',
-      ['filter-enabled', 'guard-missing', 'other-host', 'unchecked-listener'],
+      ['conditional-check', 'guard-missing', 'other-host', 'unchecked-listener'],
       dump => {
         clusterOf(dump, 'InboundPassthroughCluster').original_dst_lb_config = { upstream_port_override: 8000 };
       },

@@ -216,7 +216,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     'is off for a route': ['unchecked-route', p => set(p.routes[0], unchecked)],
     'is off for a virtual host': ['unchecked-route', p => set(p.host, unchecked)],
     'is asked for a share': [
-      'filter-enabled',
+      'conditional-check',
       p => set(p.check, { filter_enabled: { default_value: { numerator: 50 } } }),
     ],
     'sees no account header': [
@@ -241,7 +241,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => set(p.routes[0], { typed_per_filter_config: { [p.filters[2].name]: typed('rbac.v3.RBACPerRoute') } }),
     ],
     'is left out of an upgrade': [
-      'unchecked-upgrade',
+      'unchecked-listener',
       p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
     ],
     'does not see CONNECT': ['not judged', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] })],
@@ -338,7 +338,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
         ),
     ],
     'a TCP proxy back to the listener': [
-      'way-to-listener',
+      'way-inside',
       p => {
         p.root.static_resources.clusters.push(clusterTo('self', tcp('127.0.0.1', 8080)));
         listener(p, proxy({ cluster: 'self' }));
@@ -365,41 +365,41 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     ],
   },
   'a way to the admin interface or to account-authz': {
-    'a route': ['way-to-admin', p => other(p, clusterTo('x', adminAddress))],
+    'a route': ['way-inside', p => other(p, clusterTo('x', adminAddress))],
     'a route that looks like metrics': [
-      'way-to-admin',
+      'way-inside',
       p => {
         other(p, clusterTo('x', adminAddress));
         set(p.routes[0], { match: { prefix: '/stats/prometheus' }, route: { cluster: 'x', prefix_rewrite: '/' } });
       },
     ],
     'an aggregate cluster': [
-      'way-to-admin',
+      'way-inside',
       p => {
         p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
         other(p, aggregate('x'));
       },
     ],
     'a mirror': [
-      'way-to-admin',
+      'way-inside',
       p => {
         p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
         set(p.routes[0].route, { request_mirror_policies: [{ cluster: 'x' }] });
       },
     ],
     'another host of the API': [
-      'way-to-admin',
+      'way-inside',
       p => set(p.upstream.load_assignment, { endpoints: hosts(api, adminAddress) }),
     ],
     'a route to account-authz on another machine': [
-      'way-to-authz',
+      'way-inside',
       p => {
         set(p.config, { listen: '0.0.0.0:9191' });
         set(p.authz, { type: 'STRICT_DNS', load_assignment: clusterTo('x', tcp('authz.test', 9191)).load_assignment });
         other(p, clusterTo('x', tcp('authz.test', 9192), { type: 'STRICT_DNS' }));
       },
     ],
-    'a TCP proxy to account-authz': ['way-to-authz', p => listener(p, proxy({ cluster: 'account-authz' }))],
+    'a TCP proxy to account-authz': ['way-inside', p => listener(p, proxy({ cluster: 'account-authz' }))],
     'its port open to everybody': ['admin-exposed', p => set(p.root.admin, { address: tcp('0.0.0.0', 9901) })],
   },
   'the token in a log, a trace or an answer': {
@@ -598,7 +598,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
         }),
     ],
     'a listener that calls itself outbound': [
-      'way-to-admin',
+      'way-inside',
       p => {
         p.root.static_resources.clusters.push(clusterTo('x', adminAddress));
         listener(p, proxy({ cluster: 'x' }));

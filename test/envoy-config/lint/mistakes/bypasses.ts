@@ -65,8 +65,6 @@ export const bypasses: Mistakes = {
           },
         ];
       }),
-  },
-  'unchecked-upgrade': {
     'an upgrade whose filter chain lacks ext_authz': p =>
       set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
   },

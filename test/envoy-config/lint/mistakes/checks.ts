@@ -21,7 +21,7 @@ export const checks: Mistakes = {
     'a timeout of ten seconds': p => set(p.service, { timeout: '10s' }),
     'a timeout of ten seconds as a message': p => set(p.service, { timeout: { seconds: 10 } }),
   },
-  'filter-enabled': {
+  'conditional-check': {
     'a check of half of the requests': p =>
       set(p.check, { filter_enabled: { default_value: { numerator: 50, denominator: 'HUNDRED' } } }),
     'a check of all requests that a runtime key can change': p =>

@@ -15,7 +15,7 @@ const append = (key: string, value = 'x'): Part => ({
 });
 
 export const ways: Mistakes = {
-  'way-to-admin': {
+  'way-inside': {
     'a route to the admin interface': p => {
       p.root.static_resources.clusters.push(local('ops', 9901));
       p.routes.unshift({ match: { prefix: '/ops' }, route: { cluster: 'ops' }, ...perRoute({ disabled: true }) });
@@ -38,12 +38,8 @@ export const ways: Mistakes = {
       set(p.root.admin.address.socket_address, { address: '127.0.0.2' });
       p.routes.unshift({ match: { prefix: '/ops' }, route: { cluster: 'ops' } });
     },
-  },
-  'way-to-authz': {
     'a route to account-authz': p =>
       p.routes.unshift({ match: { prefix: '/check' }, route: { cluster: 'account-authz' } }),
-  },
-  'way-to-listener': {
     'a route back to the own listener': p => {
       p.root.static_resources.clusters.push(local('self', 8080));
       p.routes.unshift({ match: { prefix: '/again' }, route: { cluster: 'self' } });
