@@ -1,23 +1,17 @@
 // Types of the messages of the two gRPC services, as @grpc/proto-loader reads and writes them.
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { loadSync, type Options } from '@grpc/proto-loader';
+import { loadSync } from '@grpc/proto-loader';
 import { packageFile } from '../package.ts';
 
 export interface CheckRequestMessage {
-  readonly attributes: AttributeContextMessage | null;
-}
-
-interface AttributeContextMessage {
-  /** `certificate` is filled with `include_peer_certificate`, where the client presents one: PEM, percent-encoded. */
-  readonly source?: { readonly certificate: string } | null;
-  readonly request: RequestMessage | null;
-  /** From the route of Envoy's configuration, never from the client. */
-  readonly context_extensions: Readonly<Record<string, string>>;
-}
-
-interface RequestMessage {
-  readonly http: HttpRequestMessage | null;
+  readonly attributes: {
+    /** `certificate` is filled with `include_peer_certificate`, where the client presents one: PEM, percent-encoded. */
+    readonly source?: { readonly certificate: string } | null;
+    readonly request: { readonly http: HttpRequestMessage | null } | null;
+    /** From the route of Envoy's configuration, never from the client. */
+    readonly context_extensions: Readonly<Record<string, string>>;
+  } | null;
 }
 
 export interface HttpRequestMessage {
@@ -33,11 +27,7 @@ export interface HttpRequestMessage {
   /** Filled with `encode_raw_headers` off. Own properties only, so that a header named `__proto__` is only a header. */
   readonly headers: Readonly<Record<string, string>>;
   /** Filled with `encode_raw_headers` on, null otherwise. */
-  readonly header_map: HeaderMapMessage | null;
-}
-
-interface HeaderMapMessage {
-  readonly headers: readonly HeaderValue[];
+  readonly header_map: { readonly headers: readonly HeaderValue[] } | null;
 }
 
 /** A header as Envoy sends it: the text is in `raw_value`, and `value` is empty. */
@@ -49,26 +39,18 @@ export interface HeaderValue {
 
 /** Omits `error_response` on purpose, since Envoy may turn it into an allow. */
 export interface CheckResponseMessage {
-  readonly status: StatusMessage;
-  readonly denied_response?: DeniedHttpResponseMessage;
-  readonly ok_response?: OkHttpResponseMessage;
-  readonly dynamic_metadata?: StructMessage | null;
-}
-
-interface StatusMessage {
   /** google.rpc.Code. A text would be encoded as 0, which is an allow. */
-  readonly code: number;
-}
-
-interface DeniedHttpResponseMessage {
   readonly status: { readonly code: number };
-  readonly headers: readonly HeaderValueOption[];
-  readonly body: string;
-}
-
-interface OkHttpResponseMessage {
-  readonly headers: readonly HeaderValueOption[];
-  readonly headers_to_remove: readonly string[];
+  readonly denied_response?: {
+    readonly status: { readonly code: number };
+    readonly headers: readonly HeaderValueOption[];
+    readonly body: string;
+  };
+  readonly ok_response?: {
+    readonly headers: readonly HeaderValueOption[];
+    readonly headers_to_remove: readonly string[];
+  };
+  readonly dynamic_metadata?: StructMessage | null;
 }
 
 export interface HeaderValueOption {
@@ -107,34 +89,26 @@ export const authorizationServiceName = 'envoy.service.auth.v3.Authorization';
 
 export const healthServiceName = 'grpc.health.v1.Health';
 
-interface AuthorizationService extends ServiceDefinition {
-  readonly Check: MethodDefinition<CheckRequestMessage, CheckResponseMessage>;
-}
-
-interface HealthService extends ServiceDefinition {
-  readonly Check: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
-  readonly Watch: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
-}
-
-const loaderOptions: Options = {
+const definitions = loadSync(['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'], {
   includeDirs: [fileURLToPath(packageFile('proto/'))],
   keepCase: true,
   longs: String,
   // Without `enums: String`, an enum is a number. protobufjs encodes a misspelt word as 0: "append", or an invalid HTTP status.
   defaults: true,
-};
+});
 
-const definitions = loadSync(
-  ['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'],
-  loaderOptions,
+export const authorizationService = serviceDefinition<{
+  readonly Check: MethodDefinition<CheckRequestMessage, CheckResponseMessage>;
+}>(authorizationServiceName);
+
+type HealthMethod = MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
+export const healthService = serviceDefinition<{ readonly Check: HealthMethod; readonly Watch: HealthMethod }>(
+  healthServiceName,
 );
 
-export const authorizationService = serviceDefinition<AuthorizationService>(authorizationServiceName);
-export const healthService = serviceDefinition<HealthService>(healthServiceName);
-
-// Asserts the types of protocol.ts for the messages of proto/; test/envoy/protocol.test.ts verifies that they agree.
-function serviceDefinition<Service extends ServiceDefinition>(name: string): Service {
+// Asserts the types of this file for the messages of proto/; test/envoy/protocol.test.ts verifies that they agree.
+function serviceDefinition<Service>(name: string): ServiceDefinition & Service {
   const definition = definitions[name];
   if (definition === undefined || 'format' in definition) throw new Error(`proto/ has no service ${name}`);
-  return definition as unknown as Service;
+  return definition as unknown as ServiceDefinition & Service;
 }
