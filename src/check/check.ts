@@ -58,15 +58,6 @@ export interface CallMetadata {
 /** Returns the bytes of a CheckResponse, synchronously when the result is already known. Never throws and never rejects. */
 export type Check = (facts: RequestFacts, metadata?: CallMetadata) => Buffer | Promise<Buffer>;
 
-interface Call {
-  readonly facts: RequestFacts;
-  readonly metadata: CallMetadata | undefined;
-  readonly configuration: CheckConfiguration;
-  readonly startedMs: number;
-  /** Empty until the headers are read. */
-  requestId: string;
-}
-
 const faultResult: CheckResult = {
   decision: refusal('internal', 'internal error: see the log line before this one'),
   route: undefined,
@@ -77,43 +68,35 @@ const faultResult: CheckResult = {
 };
 const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
 
-export function createCheck(dependencies: CheckDependencies): Check {
-  const { current, record, onFault, monotonicNow } = dependencies;
-
-  function answer(call: Call, result: CheckResult, receivedHeaders: Iterable<string>): Buffer {
-    const { requestId, configuration } = call;
-    const { decision, principal } = result;
-    const bytes = configuration.answers.encode(decision, { requestId, receivedHeaders, principal });
-    recordQuietly(call, result);
-    return bytes;
-  }
-
-  // Reads nothing of the request: it may be what failed.
-  function answerFault(call: Call, error: unknown): Buffer {
-    onFault(error);
-    if (call.requestId === '') call.requestId = randomUUID();
-    return answer(call, faultResult, []);
-  }
-
-  function recordQuietly(call: Call, result: CheckResult): void {
-    try {
-      record(toRecord(call, result, monotonicNow() - call.startedMs));
-    } catch (error) {
-      onFault(error);
-    }
-  }
-
+export function createCheck({ current, record, onFault, monotonicNow }: CheckDependencies): Check {
   return (facts, metadata) => {
     const startedMs = monotonicNow();
-    const call: Call = { facts, metadata, configuration: current(), startedMs, requestId: '' };
+    const { engine, answers } = current();
+    // Empty until the headers are read.
+    let requestId = '';
+
+    const answer = (result: CheckResult, receivedHeaders: Iterable<string> = facts.headers.keys()): Buffer => {
+      const { decision, principal } = result;
+      const bytes = answers.encode(decision, { requestId, receivedHeaders, principal });
+      try {
+        record(toRecord(result, facts, metadata, { requestId, durationMs: monotonicNow() - startedMs }));
+      } catch (error) {
+        onFault(error);
+      }
+      return bytes;
+    };
+    // Reads nothing of the request: it may be what failed.
+    const answerFault = (error: unknown): Buffer => {
+      onFault(error);
+      if (requestId === '') requestId = randomUUID();
+      return answer(faultResult, []);
+    };
     try {
-      call.requestId = requestIdOf(facts);
-      const decided = call.configuration.engine.decide(facts);
-      const answerResult = (result: CheckResult): Buffer => answer(call, result, facts.headers.keys());
-      if (!(decided instanceof Promise)) return answerResult(decided);
-      return decided.then(answerResult).catch(error => answerFault(call, error));
+      requestId = requestIdOf(facts);
+      const decided = engine.decide(facts);
+      return decided instanceof Promise ? decided.then(result => answer(result)).catch(answerFault) : answer(decided);
     } catch (error) {
-      return answerFault(call, error);
+      return answerFault(error);
     }
   };
 }
@@ -123,18 +106,19 @@ function requestIdOf(facts: RequestFacts): string {
   return sent !== undefined && requestIdGrammar.test(sent) ? sent : randomUUID();
 }
 
-function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, durationMs: number): CheckRecord {
+type Measured = Pick<CheckRecord, 'requestId' | 'durationMs'>;
+
+function toRecord(result: CheckResult, facts: RequestFacts, metadata: CallMetadata | undefined, call: Measured) {
   const { decision, route, principal, signed, kid, cache } = result;
   const refused = decision.kind === 'refusal' ? decision : undefined;
-  const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;
-  const reason: Reason | 'allowed' = refused?.reason ?? 'allowed';
   // With tracing on, Envoy names its own span in the metadata. Otherwise the headers are what the client sent.
   const ofCall = textOf(metadata, 'traceparent');
   const traceparent = ofCall ?? singleHeader(facts, 'traceparent');
+  const sentState = traceparent === undefined ? undefined : facts.headers.get('tracestate')?.join();
   return {
-    requestId,
-    decision: word,
-    reason,
+    requestId: call.requestId,
+    decision: refused === undefined ? ('allow' as const) : answerOf(refused.reason).decision,
+    reason: refused?.reason ?? ('allowed' as const),
     detail: refused?.detail,
     found: refused?.found,
     method: facts.method,
@@ -142,15 +126,11 @@ function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, dur
     principal: principal ?? signed,
     kid,
     cache,
-    durationMs,
+    durationMs: call.durationMs,
     traceId: parseTraceParent(traceparent)?.traceId,
     traceparent,
-    tracestate: ofCall === undefined ? sentTraceState(facts, traceparent) : textOf(metadata, 'tracestate'),
+    tracestate: ofCall === undefined ? sentState : textOf(metadata, 'tracestate'),
   };
-}
-
-function sentTraceState(facts: RequestFacts, traceparent: string | undefined): string | undefined {
-  return traceparent === undefined ? undefined : facts.headers.get('tracestate')?.join();
 }
 
 function textOf(metadata: CallMetadata | undefined, name: string): string | undefined {
