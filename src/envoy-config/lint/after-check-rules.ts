@@ -1,61 +1,90 @@
 // Rules for what comes after the check: nothing may change the checked request or its identity headers.
 import { readProtocolOptions } from './cluster.ts';
 import { isGuarded } from './guard.ts';
-import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
-import type { AuthzFilter, GuardedManager, ProtectedTarget } from './lint-model.ts';
+import { filterTypes, readFilterChain } from './http-filter.ts';
+import type { GuardedManager, ProtectedTarget } from './lint-model.ts';
+import { isKnown } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
+import { ifPresent, quoted, type Rules, when } from './rule.ts';
 
-// Filters that refuse, delay, count or forward, or change only the body or the response, besides the headers that they are told to add.
-// Any other may change the path, the route, the headers or the metadata of the decision: ratelimit.v3.RateLimit too, by the
-// `request_headers_to_add` of its service (envoy/service/ratelimit/v3/rls.proto), which no setting restricts.
-const harmless = new Set(
-  `adaptive_concurrency.v3.AdaptiveConcurrency admission_control.v3.AdmissionControl bandwidth_limit.v3.BandwidthLimit
-  buffer.v3.Buffer compressor.v3.Compressor cors.v3.Cors csrf.v3.CsrfPolicy decompressor.v3.Decompressor fault.v3.HTTPFault
-  file_system_buffer.v3.FileSystemBufferFilterConfig grpc_stats.v3.FilterConfig grpc_web.v3.GrpcWeb
-  header_mutation.v3.HeaderMutation health_check.v3.HealthCheck kill_request.v3.KillRequest local_ratelimit.v3.LocalRateLimit
-  rate_limit_quota.v3.RateLimitQuotaFilterConfig rbac.v3.RBAC
-  stateful_session.v3.StatefulSession tap.v3.Tap upstream_codec.v3.UpstreamCodec`
-    .split(/\s+/)
-    .map(name => `envoy.extensions.filters.http.${name}`)
-    // istiod writes them around the check: they count, and name the peer in the mesh.
-    .concat('stats.PluginConfig', 'io.istio.http.peer_metadata.Config', 'istio.http.peer_metadata.Config'),
+// Beside those of known-messages.ts: they refuse, delay, count or forward. Any other may change the path, the route, the headers or the
+// metadata of the decision: ratelimit.v3.RateLimit too, by the `request_headers_to_add` of its service, which no setting restricts.
+const harmless: ReadonlySet<string> = new Set(
+  'file_system_buffer.v3.FileSystemBufferFilterConfig jwt_authn.v3.JwtAuthentication kill_request.v3.KillRequest rate_limit_quota.v3.RateLimitQuotaFilterConfig stateful_session.v3.StatefulSession tap.v3.Tap'
+    .split(' ')
+    .map(name => `envoy.extensions.filters.http.${name}`),
 );
-const mcp = 'envoy.extensions.filters.http.mcp.v3.Mcp';
-const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
-const plainPool = 'envoy.extensions.upstreams.http.http.v3.HttpConnectionPoolProto';
-export const laterFilterRules = {
+
+export const laterRules = {
+  'filter-after-check': {
+    what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request: one that exists for it, or a rate limit service; the same in `upstream_http_filters` of the router and in `http_filters` of the cluster',
+    why: 'the service can get a request other than the checked one',
+    fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
+    find: ({ checks, targets }) => {
+      const later = checks.flatMap(check => check.later);
+      const lists = [
+        ...later
+          .filter(({ type }) => type === filterTypes.router)
+          .map(({ config }) => config.field('upstream_http_filters')),
+        ...[...new Set(targets.map(({ upstream }) => upstream))]
+          .flatMap(readProtocolOptions)
+          .map(options => options.field('http_filters')),
+      ];
+      return [...later, ...lists.flatMap(list => readFilterChain(list).filters.filter(({ isOff }) => !isOff))]
+        .filter(({ type }) => type !== filterTypes.extAuthz && type !== filterTypes.router)
+        .filter(({ type, config }) => !(isKnown(type) || harmless.has(type)) || isTold(config))
+        .map(({ value: at, type }) => ({ at, says: `(${nameOf(type)}) can change the request after the check` }));
+    },
+  },
   'guard-missing': {
     what: 'No rbac filter after ext_authz refuses every request of a protected route without the metadata `decision: allow` of account-authz, or a route turns it off',
     why: 'an empty answer means allow in this protocol, so a wrong server at the address of the check allows every request',
     fix: 'add the rbac filter that `render` writes after ext_authz, and leave it on for every protected route',
-    find: check => when(!isGuarded(check), check.chain.value, 'have no guard after ext_authz'),
+    find: ({ checks }) =>
+      checks.flatMap(check => when(!isGuarded(check), check.chain.value, 'have no guard after ext_authz')),
   },
-} as const satisfies Rules<AuthzFilter>;
-
-export const laterRules = {
-  'filter-after-check': {
-    what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request: one that exists for it, a rate limit service, a mutation of the query; the same in `upstream_http_filters` of the router and in `http_filters` of the cluster; or the cluster sends the request in a way of its own (`upstream_config`)',
-    why: 'the service can get a request other than the checked one',
-    fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
-    find: ({ manager, checks, targets }) => {
-      const later = checks.flatMap(check => check.later);
-      const clusters = [...new Set(targets.map(each => each.upstream))];
-      const upstream = later
-        .filter(({ type }) => type === filterTypes.router)
-        .map(({ config }) => config.field('upstream_http_filters'))
-        .concat(clusters.flatMap(readProtocolOptions).map(each => each.field('http_filters')))
-        .flatMap(list => readFilterChain(list).filters.filter(({ isOff }) => !isOff));
-      const pools = clusters.flatMap(each => each?.value.present('upstream_config') ?? []);
+  'local-reply': {
+    what: '`local_reply_config` rewrites the status or the body of refusals',
+    why: 'clients and caches no longer see that a request was refused; a refusal can even look like a success',
+    fix: 'remove it, or limit its mappers to response flags other than UAEX',
+    find: ({ manager }) => {
+      const replies = manager.value.field('local_reply_config');
       return [
-        ...[...later, ...upstream].flatMap(filter => harmful(filter, manager.protectedScopes)),
-        ...pools
-          .filter(pool => pool.field('typed_config').any().type !== plainPool)
-          .map(at => ({ at, says: 'can change the request after the check' })),
+        ...ifPresent(replies.field('body_format'), 'replaces the body of every refusal'),
+        ...replies.items('mappers').flatMap(at => when(rewritesRefusals(at), at, 'rewrites refusals')),
       ];
     },
   },
 } as const satisfies Rules<GuardedManager>;
+
+const refusalStatuses = [400, 401, 403, 404, 503] as const;
+
+function rewritesRefusals(mapper: ProtoValue): boolean {
+  const rewrites = ['status_code', 'body', 'body_format_override'].some(name => mapper.field(name).isPresent);
+  return rewrites && mayBeRefusal(mapper.field('filter'));
+}
+
+/** Whether an envoy.config.accesslog.v3.AccessLogFilter matches a refusal by account-authz. */
+function mayBeRefusal(filter: ProtoValue): boolean {
+  const flags = filter.items('response_flag_filter', 'flags');
+  if (flags.length > 0) return flags.some(flag => flag.text() === 'UAEX');
+  const comparison = filter.field('status_code_filter', 'comparison');
+  return !comparison.isPresent || refusalStatuses.some(status => isComparedTrue(comparison, status));
+}
+
+function isComparedTrue(comparison: ProtoValue, status: number): boolean {
+  const value = comparison.field('value', 'default_value').number() ?? 0;
+  const op = comparison.field('op').choice({ EQ: 0, GE: 1, LE: 2 }) ?? 0;
+  // Another operator may be true.
+  return [status === value, status >= value, status <= value][op] ?? true;
+}
+
+/** Whether a filter that only reads is told to copy what it reads into headers, or to choose the route again. */
+function isTold(config: ProtoValue): boolean {
+  const told =
+    /^(?:claim_to_headers|forward_payload_header|propagate_trace_context|propagate_baggage|clear_route_cache)$/;
+  return config.inner(name => told.test(name)).some(each => each.scalarText() !== 'false');
+}
 
 /** For every route to the protected service, public ones too. */
 export const routeRules = {
@@ -104,33 +133,6 @@ export const routeRules = {
         .map(at => ({ at, says: 'follows redirects' })),
   },
 } as const satisfies Rules<ProtectedTarget>;
-
-function harmful(filter: HttpFilter, scopes: readonly (readonly ProtoValue[])[]): readonly Finding[] {
-  // The filters in a router are looked at too, and the service of another ext_authz is not in the file: it is named as not judged.
-  if (filter.type === filterTypes.router || filter.type === filterTypes.extAuthz) return [];
-  const settings = [filter.config, ...scopes.flatMap(each => routeSettingsOf(filter, each))];
-  const queries = settings.map(each => each.field('mutations', 'query_parameter_mutations'));
-  return [
-    ...when(!isHarmless(filter), filter.value, `(${nameOf(filter.type)}) can change the request after the check`),
-    ...queries.flatMap(at => ifPresent(at, 'changes the checked query')),
-  ];
-}
-
-function isHarmless({ type, config }: HttpFilter): boolean {
-  // It reads the body, and copies what stands there into headers only if it is told to.
-  if (type === mcp)
-    return !(
-      config.field('clear_route_cache').flag() === true ||
-      ['propagate_trace_context', 'propagate_baggage'].some(name => config.field(name).isPresent)
-    );
-  if (type !== jwtAuthn) return harmless.has(type);
-  const providers = config.field('providers').entries();
-  return !providers.some(
-    each =>
-      each.field('clear_route_cache').flag() === true ||
-      ['claim_to_headers', 'forward_payload_header'].some(name => each.field(name).isPresent),
-  );
-}
 
 // The last words of the type: `lua.v3.Lua`.
 function nameOf(type: string): string {

@@ -1,10 +1,12 @@
-// Rules where the bootstrap must agree with the configuration: the paths, the headers that Envoy sends, and those it lets change.
+// Rules where the bootstrap must agree with the configuration: the paths, the hosts, the headers that Envoy sends, and those it lets change.
+import { listWords } from '../../text/printable.ts';
+import { domainOf } from '../render/open-routes.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { isRemovedBefore, refusesUnderscores } from './mutations.ts';
-import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
+import { readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Finding, ifAny, ifMissing, quoted, type Rules, unlessTrue } from './rule.ts';
+import { type Finding, ifAny, quoted, type Rules, unlessTrue, when } from './rule.ts';
 
 const mutationRules = 'decoder_header_mutation_rules';
 
@@ -24,7 +26,44 @@ export const reachRules = {
         'have no route to the service for',
       ),
   },
+  'other-host': {
+    what: 'A virtual host with protected routes has a domain that is not in `account.hosts`, or none has the domain of an entry of it',
+    why: 'account-authz or Envoy answers 404 for this host',
+    fix: 'give these routes a virtual host with the domains of `account.hosts` alone (`*.api.example.com` for `:account_id.api.example.com`)',
+    find: ({ guarded, isComplete, policy: { hosts } }) => {
+      if (hosts === undefined) return [];
+      const expected = hosts.map(domainOf);
+      const domainsOf = (all: LintModel['guarded']) =>
+        [...new Set(all.flatMap(({ targets }) => targets.map(({ scopes }) => scopes[1])))].flatMap(
+          host => host?.items('domains') ?? [],
+        );
+      const domains = domainsOf(guarded);
+      // A proxy that takes over the connections of a service, as Istio's does, has one virtual host for all hosts.
+      const isSidecar = ({ targets }: LintModel['guarded'][number]) =>
+        targets.every(({ upstream }) => upstream?.keepsDestination === true);
+      const missing = expected.filter(each => !domains.some(domain => includes(nameIn(domain), each)));
+      const list = guarded[0]?.manager.routes.field('virtual_hosts');
+      return [
+        ...domainsOf(guarded.filter(each => !isSidecar(each)))
+          .filter(domain => !expected.includes(nameIn(domain)))
+          .map(at => ({
+            at,
+            says: `is no host of the configuration, which has ${listWords(expected.map(quoted), 3)}`,
+          })),
+        ...(isComplete && domains.length > 0 ? ifAny(missing.map(quoted), list, 'have no protected routes for') : []),
+      ];
+    },
+  },
 } as const satisfies Rules<LintModel>;
+
+/** Without its port. */
+function nameIn(domain: ProtoValue): string {
+  return (domain.text() ?? '').toLowerCase().replace(/:(?:\d+|\*)$/, '');
+}
+
+function includes(domain: string, host: string): boolean {
+  return domain === host || (domain.startsWith('*') && host.endsWith(domain.slice(1)));
+}
 
 export const agreementRules = {
   'header-hidden': {
@@ -37,27 +76,24 @@ export const agreementRules = {
     what: '`decoder_header_mutation_rules` is missing',
     why: 'an answer may then set any header of the request, `:path` and `host` among them',
     fix: 'write `decoder_header_mutation_rules` with `disallow_all`, `disallow_is_error` and an `allow_expression` for the identity headers and authorization',
-    find: ({ settings }) => ifMissing(settings.field(mutationRules)),
+    find: ({ settings }) => when(!settings.field(mutationRules).isPresent, settings.field(mutationRules), 'is missing'),
   },
-  'mutation-rules-too-narrow': {
-    what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes',
-    why: 'Envoy then answers 500 to every allowed request, or silently keeps the value that the client sent',
-    fix: 'cover the identity headers, their spellings with _ and authorization in `allow_expression`; it must match whole names',
-    find: withMutationRules((rules, { names }) =>
-      ifAny(byMutability(rules, false, names.mutated), rules, 'does not allow'),
-    ),
-  },
-  'mutation-rules-too-wide': {
-    what: '`decoder_header_mutation_rules` allows a change of the request line, of `host` or of the framing of the body',
-    why: 'one wrong answer moves a checked request to another path or host, or breaks the connection to the service',
-    fix: 'write `disallow_all: true` and allow only the identity headers and authorization',
-    find: withMutationRules(rules => ifAny(byMutability(rules, true, dangerousNames), rules, 'allows')),
-  },
-  'mutation-not-error': {
-    what: '`disallow_is_error` of `decoder_header_mutation_rules` is missing or false',
-    why: 'Envoy silently skips a change that the rules do not allow: the service gets a request without identity headers, or with forged ones',
-    fix: 'write `disallow_is_error: true`',
-    find: withMutationRules(rules => unlessTrue(rules.field('disallow_is_error'))),
+  'mutation-rules-wrong': {
+    what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes, allows a change of the request line, of `host` or of the framing of the body, or has no `disallow_all: true` or `disallow_is_error: true`',
+    why: 'Envoy answers 500 to every allowed request, one wrong answer moves a checked request to another path or host, or Envoy silently keeps what the client sent',
+    fix: 'write `disallow_all: true`, `disallow_is_error: true`, and in `allow_expression` whole names: the identity headers, their spellings with _ and authorization',
+    find: ({ settings, names }) => {
+      const rules = settings.field(mutationRules);
+      if (!rules.isPresent) return [];
+      const expression = rules.field('allow_expression');
+      const allows = expression.isPresent ? readRegex(expression) : () => false;
+      const missing = names.mutated.filter(name => allows(name) === false);
+      return [
+        ...ifAny(missing, rules, 'does not allow'),
+        ...ifAny(dangerousNames.filter(allows), expression, 'allows'),
+        ...['disallow_all', 'disallow_is_error'].flatMap(name => unlessTrue(rules.field(name))),
+      ];
+    },
   },
 } as const satisfies Rules<AuthzFilter>;
 
@@ -77,36 +113,4 @@ function hiddenBy(check: AuthzFilter, list: string): readonly Finding[] {
   // A spelling that Envoy removes before the check need not be sent.
   const hidden = [...needed.filter(isHidden), ...hiddenSpellings.filter(name => !isRemovedBefore(check, name))];
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
-}
-
-function withMutationRules(find: (rules: ProtoValue, check: AuthzFilter) => readonly Finding[]) {
-  return (check: AuthzFilter): readonly Finding[] => {
-    const rules = check.settings.field(mutationRules);
-    return rules.isPresent ? find(rules, check) : [];
-  };
-}
-
-function byMutability(rules: ProtoValue, isAllowed: boolean, headers: readonly string[]): readonly string[] {
-  const allows = readMutationRules(rules);
-  return headers.filter(name => allows(name) === isAllowed);
-}
-
-/** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules allow a header to be set; undefined if they cannot be judged. */
-function readMutationRules(rules: ProtoValue): NamePattern {
-  const isOn = (name: string) => rules.field(name).flag() === true;
-  const expression = (name: string): NamePattern =>
-    rules.field(name).isPresent ? readRegex(rules.field(name)) : () => false;
-  const [disallowed, allowed] = [expression('disallow_expression'), expression('allow_expression')];
-  const [allRouting, envoy] = [isOn('allow_all_routing'), isOn('allow_envoy')];
-  const [noSystem, none] = [isOn('disallow_system'), isOn('disallow_all')];
-  return name => {
-    const isDisallowed = disallowed(name);
-    const isAllowed = allowed(name);
-    if (isDisallowed === true) return false;
-    if (isDisallowed === undefined || isAllowed === undefined) return undefined;
-    if (isAllowed) return true;
-    if (none || (noSystem && name.startsWith(':'))) return false;
-    if ([':authority', ':scheme', ':method', 'host'].includes(name)) return allRouting;
-    return envoy || !name.startsWith('x-envoy-');
-  };
 }

@@ -67,23 +67,19 @@ export function unjudgedAnswers(resources: Resources): readonly NotJudged[] {
     [...text.matchAll(/%([A-Z][A-Z0-9_]{2,40})[(:%]/g)].some(
       ([, name = '']) => !knownCommands.has(name) && !knownFamilies.test(name),
     );
-  const parts = partsOf(resources);
-  return [
-    ...parts
-      .flatMap(part => part.texts(isUnknown))
-      .map(({ path }) => ({
-        path,
-        message: 'has a substitution command that is not judged: it may print the token',
-      })),
-    ...parts
-      .flatMap(part => part.inner(name => answerList.test(name)))
+  return partsOf(resources).flatMap(part => [
+    ...part
+      .texts(isUnknown)
+      .map(({ path }) => ({ path, message: 'has a substitution command that is not judged: it may print the token' })),
+    ...part
+      .inner(name => answerList.test(name))
       .flatMap(readList)
       .filter(each => !isHarmless(each))
       .map(({ at: { path } }) => ({
         path,
         message: 'is not judged: a browser or a cache may take the answer for one to another page or caller',
       })),
-  ];
+  ]);
 }
 
 const answerList = /^(?:response_headers_to_(?:add|remove)|response_mutations|headers_to_add)$/;

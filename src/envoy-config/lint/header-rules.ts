@@ -14,47 +14,26 @@ export const headerRules = {
         return when(meaning !== undefined, each.at, `sets ${quoted(each.sets ?? '')}, ${meaning}`);
       }),
   },
-  'headers-after-check': {
-    what: 'A mutation behind the check removes an identity header, an account header, or the token where `token.forward` is on',
-    why: 'the service does not learn who calls, or acts on another account than the checked one',
-    fix: 'remove the header from the list',
-    find: ({ check, target, after, model: { names } }) =>
-      check === undefined || target.protectedPath === undefined ? [] : removing(after, names.served),
-  },
-  'needed-header-removed': {
-    what: 'A mutation before the check removes a place of the token, a header of `account.headers`, or the `origin` of a page that sends a cookie',
-    why: 'account-authz gets no token, or cannot compare the account that the request names',
+  'owned-header-removed': {
+    what: 'A mutation behind the check removes an identity header, an account header, or the token where `token.forward` is on; or one before it a place of the token, a header of `account.headers`, or the `origin` of a page that sends a cookie',
+    why: 'the service does not learn who calls, or account-authz gets no token and cannot compare the account that the request names',
     fix: 'remove the header from the list: account-authz removes the token itself',
-    find: ({ check, target, before, model: { names } }) =>
-      check === undefined || target.protectedPath === undefined ? [] : removing(before, names.needed),
+    find: ({ check, target, before, after, model: { names } }) =>
+      check === undefined || target.protectedPath === undefined
+        ? []
+        : [...removing(before, names.needed), ...removing(after, names.served)],
   },
   'owned-headers-kept': {
-    what: 'Envoy does not remove headers under the prefix `identityHeaders` before the check, or headers that override path or method (x-original-url, x-rewrite-url, x-script-name, script-name, x-forwarded-prefix, x-http-method-override, x-http-method, x-method-override), with `account.hosts` also those that override the host (x-forwarded-host, forwarded, …), or other spellings of them (x.http.method)',
-    why: 'a client can claim any identity, frameworks use overrides in place of the checked path, method and host, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
-    fix: 'remove the whole prefix and each override in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
-    find: way =>
-      way.check === undefined
-        ? []
-        : ifAny(
-            kept(way, 'always'),
-            way.manager.value.field('early_header_mutation_extensions'),
-            'keeps',
-            ' as a client sent it',
-          ),
-  },
-  'public-headers-kept': {
-    what: 'A route of `public` does not remove the headers of `account.headers`, their other spellings (x.account.id), a header that may hold the token (`authorization`, `token.from`), or what every route removes',
-    why: 'the service may act on an account or a token that nobody checked',
-    fix: 'remove them in the `request_mutations` of a HeaderMutationPerRoute on the route',
-    find: way =>
-      isPublic(way)
-        ? ifAny(
-            kept(way, 'publicly'),
-            way.target.scopes[2]?.field('typed_per_filter_config'),
-            'keeps',
-            ' as a client sent it',
-          )
-        : [],
+    what: 'Envoy does not remove headers under the prefix `identityHeaders` before the check, or headers that override path or method (x-original-url, x-rewrite-url, x-script-name, script-name, x-forwarded-prefix, x-http-method-override, x-http-method, x-method-override), with `account.hosts` also those that override the host (x-forwarded-host, forwarded, …), or other spellings of them (x.http.method); or, on a route of `public`, also the headers of `account.headers` and a header that may hold the token (`authorization`, `token.from`)',
+    why: 'a client can claim any identity, frameworks use overrides in place of the checked path, method and host, interfaces such as CGI and WSGI read a dot and other signs as a hyphen, and the service may act on an account or a token that nobody checked',
+    fix: 'remove the whole prefix and each override in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen, and the others in a HeaderMutationPerRoute on the public route',
+    find: way => {
+      const { check, manager, target } = way;
+      const [kind, at] = isPublic(way)
+        ? (['publicly', target.scopes[2]?.field('typed_per_filter_config')] as const)
+        : (['always', check && manager.value.field('early_header_mutation_extensions')] as const);
+      return at === undefined ? [] : ifAny(kept(way, kind), at, 'keeps', ' as a client sent it');
+    },
   },
   'trailers-kept': {
     what: 'Identity headers, headers of `account.headers`, the token, or headers that override path, method or host are not removed from request trailers',

@@ -13,7 +13,7 @@ const whole = `config.core.v3.Node config.metrics.v3.StatsConfig config.bootstra
   config.cluster.v3.Cluster.RoundRobinLbConfig config.cluster.v3.Cluster.CommonLbConfig config.cluster.v3.UpstreamConnectionOptions
   config.cluster.v3.TrackClusterStats config.cluster.v3.Cluster.PreconnectPolicy clusters.dns.v3.DnsCluster.RefreshRate
   config.endpoint.v3.ClusterLoadAssignment.Policy filters.http.ext_authz.v3.HttpService type.v3.HttpStatus type.matcher.v3.ListStringMatcher
-  config.common.mutation_rules.v3.HeaderMutationRules config.core.v3.RuntimeFractionalPercent type.matcher.v3.MetadataMatcher
+  config.core.v3.RuntimeFractionalPercent type.matcher.v3.MetadataMatcher
   config.core.v3.RuntimeFeatureFlag filters.http.ext_authz.v3.BufferSettings filters.http.router.v3.Router.UpstreamAccessLogOptions type.v3.Percent
   type.v3.FractionalPercent config.core.v3.GrpcMethodList filters.http.compressor.v3.Compressor.RequestDirectionConfig
   filters.http.compressor.v3.Compressor.ResponseDirectionConfig filters.common.fault.v3.FaultDelay type.v3.TokenBucket
@@ -100,7 +100,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     http1_safe_max_connection_duration original_ip_detection_extensions`,
   'config.route.v3.RouteConfiguration': `name virtual_hosts internal_only_headers response_headers_to_add response_headers_to_remove request_headers_to_add request_headers_to_remove
     validate_clusters max_direct_response_body_size_bytes most_specific_header_mutations_wins typed_per_filter_config metadata
-    ignore_port_in_host_matching`,
+    ignore_port_in_host_matching ignore_path_parameters_in_path_matching=false`,
   'config.cluster.v3.Cluster': `name alt_stat_name cluster_type type=STATIC|STRICT_DNS|LOGICAL_DNS|EDS|ORIGINAL_DST eds_cluster_config connect_timeout
     per_connection_buffer_limit_bytes lb_policy=ROUND_ROBIN|LEAST_REQUEST|RANDOM|RING_HASH|MAGLEV|CLUSTER_PROVIDED|LOAD_BALANCING_POLICY_CONFIG
     load_assignment health_checks max_requests_per_connection circuit_breakers upstream_http_protocol_options common_http_protocol_options
@@ -233,6 +233,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'load_balancing_policies.wrr_locality.v3.WrrLocality': 'endpoint_picking_policy',
   'config.core.v3.SubstitutionFormatString': `text_format text_format_source:FormatText json_format omit_empty_values content_type json_format_options`,
   FormatText: 'inline_string',
+  'config.common.mutation_rules.v3.HeaderMutationRules': '* disallow_expression=never',
   'config.core.v3.HeaderValue': 'key value',
   'config.route.v3.RouteMatch': '* headers connect_matcher=never',
   'config.route.v3.HeaderMatcher': '* string_match',
@@ -247,6 +248,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
     'writes metadata, such as the decision that the guard reads',
   ],
   [/upgrade_type|allow_connect/, 'opens a tunnel in which Envoy checks no request'],
+  [/path_parameters/, 'chooses the route by a path other than the one that is checked and served'],
   [/rewrite/, 'serves another path or host than the one in the request'],
   [/mirror/, 'sends a copy of each request elsewhere'],
   [/redirect/, 'sends the request or the client to another path'],

@@ -1,21 +1,19 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
 import { toListenAddress } from '../../text/listen-address.ts';
 import type { EnvoyRelevantConfig } from '../settings.ts';
-import { laterFilterRules, laterRules, routeRules } from './after-check-rules.ts';
+import { laterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { answerRules, unjudgedAnswers } from './answer-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt, isLocal } from './cluster.ts';
 import { headerRules } from './header-rules.ts';
-import { hostRules } from './host-rules.ts';
 import { filterTypes } from './http-filter.ts';
 import { type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
 import { readHeaderWays } from './mutations.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { looseRoutes, openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
-import { requestRules } from './request-rules.ts';
 import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
@@ -43,9 +41,8 @@ const filterRules = {
   ...agreementRules,
   ...clusterRowRules,
   ...transportRules,
-  ...laterFilterRules,
 };
-const managerRules = { ...managerRowRules, ...requestRules, ...laterRules };
+const managerRules = { ...managerRowRules, ...laterRules };
 
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
@@ -54,7 +51,6 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   ...answerRules,
   ...reachRules,
   ...openRouteRules,
-  ...hostRules,
   ...headerRules,
   ...managerRules,
   ...filterRules,
@@ -101,7 +97,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     const checks = model.guarded.flatMap(guarded => guarded.checks);
     const targets = model.guarded.flatMap(guarded => guarded.targets);
     judge(bypassRules, [model]);
-    judge({ ...reachRules, ...openRouteRules, ...hostRules }, [model]);
+    judge({ ...reachRules, ...openRouteRules }, [model]);
     judge(managerRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);

@@ -41,6 +41,13 @@ export function valueNames(message: string, [field = '', ...inner]: readonly str
   return kind === '=' ? rest.split('|') : [];
 }
 
+const shortName = (type: string): string => type.replace(/^envoy\./, '').replace(/^extensions\./, '');
+
+/** Whether known-messages.ts has this type of an extension. */
+export function isKnown(type: string): boolean {
+  return known.has(shortName(type));
+}
+
 /** `message` is one of known-messages.ts; the fields in `left out` are looked at elsewhere. */
 export function findNotJudged(
   root: ProtoValue,
@@ -91,7 +98,7 @@ export function findNotJudged(
 
   function visitExtension(value: ProtoValue): void {
     const { type, message: inner } = value.any();
-    const name = type.replace(/^envoy\./, '').replace(/^extensions\./, '');
+    const name = shortName(type);
     if (known.has(name)) visitMessage(inner, name);
     else if (inner.field('default_source_code', 'inline_string').text() !== wholeAnswersScript)
       add(value, `(${type}) is not judged`, name);

@@ -8,7 +8,6 @@ import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } 
 import type { HostRoute, RouteTarget } from './listener.ts';
 import type { HeaderWay } from './mutations.ts';
 import type { NotJudged } from './not-judged.ts';
-import type { ProtoValue } from './proto-value.ts';
 import type { PathScope } from './route-match.ts';
 import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
@@ -103,17 +102,14 @@ function firstAmong(routes: readonly HostRoute[]): First {
       .find(each => each?.match.methods?.includes(method) ?? true);
 }
 
-function pathsIn({ text, path, subtree }: OpenPath): readonly string[] {
-  return subtree ? [path, `${path}/x`] : [text];
-}
-
 function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boolean {
   const serves = (route: HostRoute | undefined) =>
     route !== undefined &&
     isAnswer(route, open.json) &&
     isUnchecked(checks, route) &&
     !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
-  return pathsIn(open).every(path => open.methods.every(method => serves(first(path, method))));
+  const paths = open.subtree ? [open.path, `${open.path}/x`] : [open.text];
+  return paths.every(path => open.methods.every(method => serves(first(path, method))));
 }
 
 function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): boolean {
@@ -124,33 +120,31 @@ function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): b
 
 /** What public routes serve beyond what `render` lets them serve. */
 export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[] {
+  const isNamed = (each: HostRoute) => openPaths(policy).some(open => covers(open, each.match));
   return guarded.flatMap(({ manager, checks }) =>
     manager.hosts.flatMap(({ routes }) => {
-      const isOpenRoute = (route: HostRoute) => !route.isAnswered && isUnchecked(checks, route);
-      const first = firstAmong(policy.publicRoutes.length === 0 ? [] : routes);
-      return policy.publicRoutes.flatMap(open =>
-        pathsIn(open).flatMap(path => {
-          const route = first(path, open.methods[0] ?? '');
-          if (route === undefined || !isOpenRoute(route)) return [];
-          const refuses = (query: string): boolean => {
-            const other = first(path, open.methods[0] ?? '', `?${query}`);
-            const status = other?.value.field('direct_response', 'status').number() ?? 0;
-            return other?.match.isSureByTarget === true && status >= 400;
-          };
-          const at = (field: ProtoValue, message: string): NotJudged => ({ path: field.path, message });
-          const match = route.value.field('match');
-          const upgrades = route.value.items('route', 'upgrade_configs');
-          return [
-            ...upgrades.map(each => at(each, 'lets a public route upgrade: Envoy sees nothing of what passes then')),
-            ...(route.match.isStrict
-              ? []
-              : [at(match, 'takes paths outside the grammar too, such as /..;/, which servers may resolve')]),
-            ...(overrides.every(refuses)
-              ? []
-              : [at(match, 'takes a query such as _method=DELETE, by which frameworks choose another method')]),
-          ];
-        }),
+      const open = routes.filter(
+        each => each.value.field('route').isPresent && isUnchecked(checks, each) && isNamed(each),
       );
+      const first = firstAmong(open.length === 0 ? [] : routes);
+      return open.flatMap(({ value, match: { scope, methods, isStrict } }) => {
+        const isRefused = (query: string): boolean => {
+          const answer = first(`${scope?.path}${scope?.subtree ? '/x' : ''}`, methods?.[0] ?? '', `?${query}`);
+          const status = answer?.value.field('direct_response', 'status').number() ?? 0;
+          return answer?.match.isSureByTarget === true && status >= 400;
+        };
+        const { path } = value.field('match');
+        const loose = [
+          ...(isStrict ? [] : ['takes paths outside the grammar too, such as /..;/, which servers may resolve']),
+          ...(overrides.every(isRefused)
+            ? []
+            : ['takes a query such as _method=DELETE, by which servers choose the method']),
+          ...value
+            .items('route', 'upgrade_configs')
+            .map(() => 'lets a public route upgrade: Envoy does not see what follows'),
+        ];
+        return loose.map(message => ({ path, message }));
+      });
     }),
   );
 }

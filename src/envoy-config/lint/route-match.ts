@@ -1,5 +1,5 @@
 // Reads which paths and methods an Envoy route matches.
-import { maxPatternLength, readStringMatcher } from './name-pattern.ts';
+import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
@@ -33,9 +33,8 @@ type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'i
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
 const unconditional: ReadonlySet<string> = new Set([...pathFields, 'safe_regex', 'case_sensitive']);
-// As `render` writes a public route: a path, perhaps followed by segments in the strict grammar.
+// As `render` writes public routes: a path, perhaps followed by segments in the strict grammar.
 const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)?(\/\?)?$/;
-const strictSegments = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
 /** Undefined for CONNECT, which has no path. */
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
@@ -86,7 +85,12 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
   const isExact = match.field('case_sensitive').flag() !== false;
   const cased = (text: string): string => (isExact ? text : text.toLowerCase());
-  const literal: Literal = (text, scope, isStrict, fits) => ({
+  const literal = (
+    text: string,
+    scope: PathScope,
+    isStrict: boolean,
+    fits: (path: string, text: string) => boolean,
+  ): PathMatch => ({
     takes: each => fits(cased(each), cased(text)),
     head: text.toLowerCase(),
     start: text.split('/').slice(1),
@@ -100,44 +104,23 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   if (path !== undefined)
     return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, true, (each, text) => each === text);
   if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, false, isUnder);
-  const regex = match.field('safe_regex', 'regex').text() ?? '';
-  if (regex.length > maxPatternLength) return undefined;
-  const alternatives = regex.split('|').map(each => plainRegex.exec(each));
-  if (alternatives.length > 1 && !alternatives.includes(null)) {
-    const all = alternatives.map(each => plainPath(each ?? [], literal));
-    return {
-      takes: path => all.some(each => each?.takes(path)),
-      head: '',
-      start: [],
-      scope: undefined,
-      isStrict: true,
-    };
-  }
-  return plainPath(alternatives[0] ?? [], literal);
-}
-
-type Literal = (
-  text: string,
-  scope: PathScope,
-  isStrict: boolean,
-  fits: (path: string, text: string) => boolean,
-) => PathMatch;
-
-function plainPath(
-  [, start, segments, slash]: readonly (string | undefined)[],
-  literal: Literal,
-): PathMatch | undefined {
-  if (start === undefined) return undefined;
-  const subtree = segments !== undefined;
-  const text = start.replaceAll('\\', '');
-  return literal(text, { path: text, subtree }, true, each => {
-    if (!subtree) return each === text || (slash !== undefined && each === `${text}/`);
-    return (
-      each.startsWith(text) &&
-      strictSegments.test(each.slice(text.length)) &&
-      (slash !== undefined || !each.endsWith('/'))
-    );
-  });
+  const regex = match.field('safe_regex');
+  const text = regex.field('regex').text() ?? '';
+  const plain = text.length > maxPatternLength ? [null] : text.split('|').map(each => plainRegex.exec(each));
+  if (plain.includes(null)) return undefined;
+  const takes = readRegex(regex);
+  const [first, ...others] = plain.map(each => ({
+    path: each?.[1]?.replaceAll('\\', '') ?? '',
+    subtree: each?.[2] !== undefined,
+  }));
+  const isOne = first !== undefined && others.length === 0;
+  return {
+    takes: each => takes(each) === true,
+    head: isOne ? first.path.toLowerCase() : '',
+    start: isOne ? first.path.split('/').slice(1) : [],
+    scope: isOne ? first : undefined,
+    isStrict: true,
+  };
 }
 
 // Reads only whole segments of envoy.extensions.path.match.uri_template.v3: literals, *, {name}, and ** as the last.

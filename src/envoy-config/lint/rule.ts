@@ -25,24 +25,15 @@ export function when(condition: boolean, at: ProtoValue | undefined, says: strin
   return condition && at !== undefined ? [{ at, says }] : [];
 }
 
-/** A value that must be present and good. */
-export function unless(isGood: boolean, at: ProtoValue, says: string, saysIfAbsent = 'is missing'): readonly Finding[] {
-  return when(!isGood, at, at.isPresent ? says : saysIfAbsent);
-}
-
 /** A boolean that must be present and true. */
 export function unlessTrue(at: ProtoValue): readonly Finding[] {
   const flag = at.flag();
-  return unless(flag === true || (at.isPresent && flag === undefined), at, 'is false');
+  return when(flag === false || !at.isPresent, at, flag === false ? 'is false' : 'is missing');
 }
 
 /** A boolean that must not be true. */
 export function ifTrue(at: ProtoValue): readonly Finding[] {
   return when(at.flag() === true, at, 'is true');
-}
-
-export function ifMissing(at: ProtoValue): readonly Finding[] {
-  return when(!at.isPresent, at, 'is missing');
 }
 
 export function ifPresent(at: ProtoValue, says = 'is set'): readonly Finding[] {

@@ -93,6 +93,8 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
     'a way to add error bodies': p => set(p.check, { error_response_settings: {} }),
     'context extensions per route of another service': p =>
       set(p.routes[0], perRoute({ check_settings: { http_service: {} } })),
+    'mutation rules that disallow an identity header': p =>
+      set(p.check.decoder_header_mutation_rules, { disallow_expression: { regex: '.*-role' } }),
     'the guard only in the shadow': p => set(p.filters[2].typed_config, { rules: undefined, shadow_rules: {} }),
     'a matcher in the guard': p => set(p.filters[2].typed_config, { rules: undefined, matcher: {} }),
   },
@@ -173,6 +175,8 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
         type: 'STATIC',
         load_assignment: { endpoints: [{ lb_endpoints: [{ endpoint: { address: p.root.admin.address } }] }] },
       }),
+    'a connection pool of its own kind': p =>
+      set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
     'filters in the cluster': p =>
       set(p.upstream, {
         filters: [{ name: 'x', typed_config: typed('envoy.extensions.filters.network.wasm.v3.Wasm') }],
@@ -192,6 +196,8 @@ const bends: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
         ],
       }),
     'a matcher of filter chains': p => set(p.listener, { filter_chain_matcher: {} }),
+    'route matching that ignores path parameters': p =>
+      set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
     'HTTP/3': p => set(p.manager, { codec_type: 'HTTP3' }),
     'a matcher tree of routes': p => set(p.host, { matcher: {} }),
     'scoped routes': p => set(p.manager, { route_config: undefined, scoped_routes: {} }),

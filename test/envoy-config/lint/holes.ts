@@ -95,7 +95,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'owned-header-set',
       p => publicly(p, { request_headers_to_add: [add('x-original-url', '/api')] }),
     ],
-    'keeps the token': ['public-headers-kept', p => publicly(p, unchecked)],
+    'keeps the token': ['owned-headers-kept', p => publicly(p, unchecked)],
     'covers more than `public`': ['open-route', p => publicly(p, { match: { prefix: '/stat' } })],
     'takes more methods': ['open-route', p => publicly(p, { match: { path_separated_prefix: '/static' } })],
     'chooses its cluster by header': [
@@ -191,7 +191,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => set(p.manager.route_config, { request_headers_to_add: [add('x-auth-acc', '%REQ(x-account-id)%')] }),
     ],
     'a removal on the virtual host': [
-      'headers-after-check',
+      'owned-header-removed',
       p => set(p.host, { request_headers_to_remove: ['x-auth-acc'] }),
     ],
     'a rewritten path': ['path-rewrite', p => set(p.routes[0].route, { regex_rewrite: rewrite })],
@@ -656,7 +656,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     ],
     'an upgrade': ['not judged', p => publicly(p, {}, { upgrade_configs: [{ upgrade_type: 'websocket' }] })],
     'the token, for another service': [
-      'public-headers-kept',
+      'owned-headers-kept',
       p => {
         p.root.static_resources.clusters.push(clusterTo('files', tcp('10.0.0.9', 80)));
         publicly(p, unchecked, { cluster: 'files' });
@@ -686,18 +686,15 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => {
         set(p.config, { protectedResource: { resource: 'https://api.example.com/subscriptions' } });
         const path = '/.well-known/oauth-protected-resource/subscriptions';
-        p.routes.unshift({
-          match: { path },
-          direct_response: { status: 200, body: { inline_string: '{}' } },
-          ...unchecked,
-        });
+        const { route: _, ...own } = publicRoute({ path });
+        p.routes.unshift({ ...own, direct_response: { status: 200, body: { inline_string: '{}' } } });
       },
     ],
     'a tunnel': [
       'not judged',
       p => p.routes.unshift({ match: { connect_matcher: {} }, route: { cluster: 'upstream' } }),
     ],
-    'an account header removed early': ['needed-header-removed', p => p.early.push({ remove: 'X-Account-Id' })],
+    'an account header removed early': ['owned-header-removed', p => p.early.push({ remove: 'X-Account-Id' })],
     'a body that ends elsewhere': ['owned-header-set', p => early(p, add('Transfer-Encoding', 'chunked'))],
     'headers that the next hop removes': [
       'owned-header-set',
@@ -712,7 +709,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-auth-acc', value: 'x' }, append: false }] }),
     ],
     'an identity header removed by a route in a filter of the cluster': [
-      'headers-after-check',
+      'owned-header-removed',
       p => {
         const [options] = Object.values<Part>(p.upstream.typed_extension_protocol_options);
         options.http_filters = [filter('header_mutation.v3.HeaderMutation'), filter('upstream_codec.v3.UpstreamCodec')];

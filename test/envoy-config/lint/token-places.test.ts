@@ -67,10 +67,7 @@ const bends: Readonly<Record<string, readonly [string, (parts: Parts) => unknown
   'a cookie set early': ['owned-header-set', early('cookie')],
   'an origin set early': ['owned-header-set', early('origin')],
   'a token header set early': ['owned-header-set', early('x-token')],
-  'a public route that keeps the tokens': [
-    'public-headers-kept',
-    p => set(p.publicRoute, perRoute({ disabled: true })),
-  ],
+  'a public route that keeps the tokens': ['owned-headers-kept', p => set(p.publicRoute, perRoute({ disabled: true }))],
   'a log of a cookie': [
     'shown-token',
     p =>
@@ -86,7 +83,7 @@ const bends: Readonly<Record<string, readonly [string, (parts: Parts) => unknown
     p => set(p.host, { response_headers_to_add: [{ header: { key: 'a', value: '%RESP(Set-Cookie):40%' } }] }),
   ],
   'a cookie removed early': [
-    'needed-header-removed',
+    'owned-header-removed',
     p => p.manager.early_header_mutation_extensions[0].typed_config.mutations.push({ remove: 'cookie' }),
   ],
   'credentials for every page, without the filter for CORS': [

@@ -65,9 +65,6 @@ export const afterCheck: Mistakes = {
           x: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', { http_filters: [filter('lua.v3.Lua')] }),
         },
       }),
-    'a connection pool of its own kind': p =>
-      set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
-    // After the check.
     'a lua filter after the check': p => p.filters.splice(2, 0, filter('lua.v3.Lua')),
     'a disabled lua filter after the check that a protected route enables': p => {
       p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
@@ -90,7 +87,7 @@ export const afterCheck: Mistakes = {
     'a rate limit service after the check, whose answer may add headers': p =>
       p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
   },
-  'headers-after-check + owned-headers-kept': {
+  'owned-header-removed + owned-headers-kept': {
     'a removal of identity headers after the check': p => {
       p.early.shift();
       p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation', removal));
@@ -128,7 +125,7 @@ export const afterCheck: Mistakes = {
         },
       }),
   },
-  'headers-after-check': {
+  'owned-header-removed': {
     'a header mutation after the check': p =>
       p.filters.splice(
         2,

@@ -24,10 +24,6 @@ export const requests: Mistakes = {
       set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'ALLOW' }),
     'missing protocol options': p => remove(p.manager, 'common_http_protocol_options'),
   },
-  'path-parameters': {
-    'route matching that ignores path parameters': p =>
-      set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
-  },
   'owned-headers-kept': {
     'a missing early header mutation': p => remove(p.manager, 'early_header_mutation_extensions'),
     'an early mutation of one header only': p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
@@ -47,7 +43,7 @@ export const requests: Mistakes = {
       remove(p.manager.common_http_protocol_options, 'headers_with_underscores_action');
     },
   },
-  'mutation-rules-too-narrow + owned-headers-kept + trailers-kept': {
+  'mutation-rules-wrong + owned-headers-kept + trailers-kept': {
     'an identity prefix that differs from the bootstrap': p => set(p.config, { identityHeaders: 'x-acme-' }),
   },
   'trailers-kept': {
@@ -63,7 +59,7 @@ export const requests: Mistakes = {
         mutations: { response_trailers_mutations: p.trailers },
       }),
   },
-  'needed-header-removed': {
+  'owned-header-removed': {
     'an account header removed early': p => p.early.push(toRemoval('X-Account-Id')),
     'the token removed by a filter before the check': p =>
       p.filters.unshift(
