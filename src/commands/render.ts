@@ -2,7 +2,7 @@
 import { readConfigFile, validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
-import { alternativeTo, limitsOf } from '../envoy-config/render/capabilities.ts';
+import { limitsOf } from '../envoy-config/render/capabilities.ts';
 import { addressProblem, optionDefinitions, optionsHelp, parseRenderOptions } from '../envoy-config/render/options.ts';
 import {
   type NamedText,
@@ -52,16 +52,18 @@ export const render = defineCommand({
     if (target === undefined)
       throw new CommandError(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
     const given = parseRenderOptions(chosenOptions);
-    if (typeof given === 'string') throw new CommandError(given);
-    const foreign = Object.keys(chosenOptions).find(each => !target.options.some(option => option === each));
-    if (force && out === undefined) throw new CommandError('--force needs --out');
-    const chosen = { ...defaultOptions, ...target.defaults, ...given };
+    const chosen = { ...defaultOptions, ...target.defaults, ...(typeof given === 'string' ? undefined : given) };
     const dataPlane = target.dataPlane(chosen);
-    const lacking = foreign ?? Object.keys(chosenOptions).find(each => Object.hasOwn(dataPlane.instead, each));
-    if (lacking !== undefined)
-      throw new CommandError(
-        `${foreign === undefined ? dataPlane.title : name} has no setting like --${lacking}: ${alternativeTo(lacking, dataPlane)}`,
-      );
+    const instead: Readonly<Record<string, string | undefined>> = dataPlane.instead;
+    for (const option of Object.keys(chosenOptions)) {
+      const isForeign = !hasOption(target, option);
+      if (isForeign || instead[option] !== undefined)
+        throw new CommandError(
+          `${isForeign ? name : dataPlane.title} has no setting like --${option}: ${instead[option] ?? ownersOf(option)}`,
+        );
+    }
+    if (typeof given === 'string') throw new CommandError(given);
+    if (force && out === undefined) throw new CommandError('--force needs --out');
 
     const content = await readConfigFile(file);
     // It may run on another machine than the service, so names of files are those of the container.
@@ -70,7 +72,7 @@ export const render = defineCommand({
       io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
       return 1;
     }
-    const problem = addressProblem(loaded.config, chosen, option => target.options.includes(option));
+    const problem = addressProblem(loaded.config, chosen, option => hasOption(target, option));
     if (problem !== undefined) throw new CommandError(problem);
     const settings = {
       ...chosen,
@@ -113,6 +115,15 @@ function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: 
     io.stderr.write(`account-authz render: Envoy also reads ${names}: use --out DIR to write all files\n`);
   }
   return 0;
+}
+
+function hasOption({ options }: Target, option: string): boolean {
+  return options.some(each => each === option);
+}
+
+function ownersOf(option: string): string {
+  const owners = Object.entries(targets).flatMap(([name, target]) => (hasOption(target, option) ? name : []));
+  return `leave it out, it is for ${owners.join(', ')}`;
 }
 
 function withoutOut(args: readonly string[]): readonly string[] {

@@ -1,5 +1,6 @@
 // The connection manager before the check: every setting that makes a request unambiguous, bounded and free of forged headers.
 import { everyMethod } from '../authz/permission.ts';
+import { hostAndPort } from '../text/listen-address.ts';
 import { earlyMutations } from './authz-filter.ts';
 import { extension } from './extension.ts';
 import type { Setting } from './setting.ts';
@@ -114,6 +115,12 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
         { field: 'initial_stream_window_size', value: 65_536, accepts: 'anything' },
         { field: 'initial_connection_window_size', value: 1_048_576, accepts: 'anything' },
         {
+          field: 'allow_connect',
+          value: takesWebSockets ? true : undefined,
+          why: 'WebSocket over HTTP/2 (RFC 8441), which Envoy reads as the same upgrade; no route takes another CONNECT',
+          accepts: 'anything',
+        },
+        {
           field: 'override_stream_error_on_invalid_http_message',
           value: trustedHops === 0 ? undefined : true,
           why: 'a bad request does not end a connection that clients share',
@@ -175,7 +182,7 @@ export const preserveCase: Members = {
 };
 
 /** For a trial: reads requests as leniently as Envoy can, and changes none. */
-export const shadowManagerSettings: readonly Setting[] = [
+export const shadowManagerSettings = ({ upstream }: EnvoySettings): readonly Setting[] => [
   { field: 'generate_request_id', value: false },
   { field: 'preserve_external_request_id', value: true },
   { field: 'use_remote_address', value: false },
@@ -192,13 +199,18 @@ export const shadowManagerSettings: readonly Setting[] = [
     field: 'http_protocol_options',
     value: {
       accept_http_10: true,
+      default_host_for_http_10: hostAndPort(upstream.host, upstream.port),
       allow_chunked_length: true,
       allow_custom_methods: true,
       enable_trailers: true,
       header_key_format: preserveCase,
     },
   },
-  { field: 'http2_protocol_options', value: inline({ override_stream_error_on_invalid_http_message: true }) },
+  {
+    field: 'http2_protocol_options',
+    value: inline({ allow_connect: true, override_stream_error_on_invalid_http_message: true }),
+  },
+  { field: 'proxy_100_continue', value: true },
   { field: 'max_request_headers_kb', value: 8192 },
   { field: 'stream_idle_timeout', value: '0s' },
   { field: 'upgrade_configs', value: ['websocket', 'spdy/3.1', 'tls/1.0'].map(type => inline({ upgrade_type: type })) },

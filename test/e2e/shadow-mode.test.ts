@@ -10,8 +10,9 @@ import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { until } from '../../lab/until.ts';
+import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
-import { useLab } from './lab.ts';
+import { http2Fields, useLab } from './lab.ts';
 
 const settings = {
   public: [{ path: '/open/*' }],
@@ -62,6 +63,11 @@ function requestsOf(token: string): Readonly<Record<string, readonly [bytes: str
       'allow',
     ],
     'HTTP/1.0': [withToken(path).replace('HTTP/1.1', 'HTTP/1.0'), 'allow'],
+    'an expectation that the service refuses': [
+      requestBytes('POST', '/too-large', ['Expect: 100-continue', 'Content-Length: 3']),
+      'deny',
+    ],
+    'a large answer': [get('/large'), 'deny'],
     'a WebSocket': [get('/socket', websocket), 'deny'],
     'a public path': [withToken('/open/a', ['X-Auth-Uid: evil', 'X-Account-Id: evil']), null],
   };
@@ -87,8 +93,13 @@ async function startService(): Promise<{ readonly port: number; readonly seen: u
   };
   const server = createServer({ keepAliveTimeout: 0, maxHeaderSize: 100_000 }, async (request, response) => {
     await record(request);
-    response.writeHead(404, ['X-Of-Service', 'One', 'X-Of-Service', 'Two', 'Content-Type', 'text/plain']);
+    const large = request.url === '/large' ? ['X-Large', 'a'.repeat(100_000)] : [];
+    response.writeHead(404, ['X-Of-Service', 'One', 'X-Of-Service', 'Two', 'Content-Type', 'text/plain', ...large]);
     response.end('the service knows no such page\n');
+  });
+  server.on('checkContinue', async (request, response) => {
+    seen.push({ method: request.method, target: request.url, headers: endToEnd(request.rawHeaders), body: '' });
+    response.writeHead(413, { connection: 'close' }).end('too large\n');
   });
   server.on('upgrade', (request, socket) => {
     seen.push({ method: request.method, target: request.url, headers: endToEnd(request.rawHeaders), body: '' });
@@ -161,7 +172,10 @@ describe('render --shadow', () => {
         expect((await denied()) - before).to.equal(decisions.filter(each => each === 'deny').length);
       });
 
-      it('passes HTTP/2 as well', async () => {
+      it('passes HTTP/2, its WebSockets and HTTP/1.0 without a host as well', async () => {
+        expect(await exchange(envoy.port, 'GET /x HTTP/1.0\r\n\r\n')).to.include({ status: 404 });
+        const handshake = [[':method', 'CONNECT'], [':protocol', 'websocket'], ...http2Fields('/x').slice(1)] as const;
+        expect(await rawHttp2Exchange(envoy.port, handshake)).to.include({ status: 200, body: 'hello' });
         expect(await http2Exchange(envoy.port, { headers: { ':path': '/a%2Fb', x_auth_uid: 'x' } })).to.include({
           status: 404,
         });

@@ -10,8 +10,9 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
-import { onlyRequestOf, useLab } from './lab.ts';
+import { http2Fields, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const settings = { public: [{ path: '/open/*', methods: ['GET'] }] };
@@ -128,13 +129,28 @@ for (const version of envoyVersions) {
       expect(echoed.match(/ping/g)).to.have.length(pieces);
     });
 
-    it('take a WebSocket on checked routes alone, checked at the handshake', async () => {
+    it('take a WebSocket on checked routes alone, checked at the handshake, over HTTP/1.1 and HTTP/2', async () => {
       const { port } = await startRendered(['--upgrade', 'websocket'], lab.upstream.port);
       expect(await exchange(port, requestBytes('GET', path, websocket))).to.include({ status: 401 });
       expect(await exchange(port, requestBytes('GET', '/open/x', websocket))).to.include({ status: 403 });
       expect(await exchange(port, withToken('GET', '/nowhere', websocket))).to.include({ status: 403 });
       expect(lab.upstream.requests).to.deep.equal([]);
       expect(await exchange(port, withToken('GET', path, websocket))).to.include({ status: 101 });
+      expect(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase())).to.include('x-auth-uid');
+      lab.upstream.clear();
+      const extended = (target: string, fields: readonly [string, string][]) =>
+        rawHttp2Exchange(port, [
+          [':method', 'CONNECT'],
+          [':protocol', 'websocket'],
+          ...http2Fields(target).slice(1),
+          ...fields,
+        ]);
+      const token: [string, string] = ['authorization', suite.owner];
+      expect(await extended(path, [])).to.include({ status: 401 });
+      for (const target of ['/open/x', '/nowhere'])
+        expect(await extended(target, [token]), target).to.include({ status: 403 });
+      expect(lab.upstream.requests).to.deep.equal([]);
+      expect(await extended(path, [token])).to.include({ status: 200 });
       expect(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase())).to.include('x-auth-uid');
     });
 

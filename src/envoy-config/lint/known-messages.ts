@@ -178,7 +178,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     max_requests_per_connection`,
   'config.core.v3.Http1ProtocolOptions': `allow_absolute_url allow_chunked_length=false allow_custom_methods accept_http_10 header_key_format enable_trailers
     override_stream_error_on_invalid_http_message send_fully_qualified_url=false use_balsa_parser=true`,
-  'config.core.v3.Http2ProtocolOptions': `hpack_table_size max_concurrent_streams initial_stream_window_size initial_connection_window_size allow_connect=false max_outbound_frames
+  'config.core.v3.Http2ProtocolOptions': `hpack_table_size max_concurrent_streams initial_stream_window_size initial_connection_window_size allow_connect max_outbound_frames
     max_outbound_control_frames max_consecutive_inbound_frames_with_empty_payload max_inbound_priority_frames_per_stream
     max_inbound_window_update_frames_per_data_frame_sent override_stream_error_on_invalid_http_message connection_keepalive max_metadata_size
     use_oghttp2_codec`,
@@ -247,7 +247,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
     /header_to_metadata|set_metadata|set_filter_state|json_to_metadata|payload_to_metadata/,
     'writes metadata, such as the decision that the guard reads',
   ],
-  [/upgrade_type|allow_connect/, 'opens a tunnel in which Envoy checks no request'],
+  [/upgrade_type/, 'opens a tunnel in which Envoy checks no request'],
   [/path_parameters/, 'chooses the route by a path other than the one that is checked and served'],
   [/rewrite/, 'serves another path or host than the one in the request'],
   [/mirror/, 'sends a copy of each request elsewhere'],

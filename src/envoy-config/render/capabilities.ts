@@ -46,6 +46,13 @@ const envoy: DataPlane = {
   instead: {},
 };
 
+/** What the Envoys of others have already. */
+const ofTheirOwn: DataPlane['instead'] = {
+  listen: 'set the port of the Service, or of the listeners of the Gateway',
+  'readiness-port': 'these Envoys have probes already',
+  'envoy-admin-port': 'these Envoys have their own',
+};
+
 const istio: DataPlane = {
   title: 'istio',
   can: {
@@ -58,6 +65,8 @@ const istio: DataPlane = {
   ],
   releases: [],
   instead: {
+    ...ofTheirOwn,
+    gateway: 'name the pods of a gateway by --attach gateway --selector',
     'request-timeout': 'set `timeout` in a VirtualService',
     upgrade: 'Istio takes WebSocket handshakes by itself; they are checked',
     'grpc-web': 'name the port of the Service grpc-web',
@@ -81,8 +90,8 @@ const waypoint: DataPlane = {
     'cors-origin': 'a waypoint answers preflight requests after the check; set it at the gateway (--attach gateway)',
     'cors-header': 'set it at the gateway (--attach gateway)',
     'idle-timeout': 'a waypoint has no such setting; set it at the gateway (--attach gateway)',
-    underscores: 'a waypoint passes such a header on',
-    'max-headers-kib': 'a waypoint has its own bound',
+    underscores: 'a waypoint passes such a header on; set it at the gateway (--attach gateway)',
+    'max-headers-kib': 'a waypoint has its own bound; set it at the gateway (--attach gateway)',
     selector: 'the policies name the Service of --upstream',
     shadow: trial,
   },
@@ -100,6 +109,7 @@ const envoyGateway: DataPlane = {
   ],
   releases: [],
   instead: {
+    ...ofTheirOwn,
     upgrade: 'Envoy Gateway takes WebSocket handshakes by itself; they are checked',
     'max-headers-kib': 'set max_request_headers_kb in an EnvoyPatchPolicy',
     'grpc-web': 'a GRPCRoute takes gRPC-Web by itself',
@@ -131,12 +141,14 @@ const gatewayApi: DataPlane = {
     'cloud-provider-kind 0.11.1 accepts the route and ignores the filter (cloud-provider-kind#439). Other implementations may do the same: run `account-authz verify` before the route gets traffic, and after each upgrade.',
   ],
   instead: {
+    ...ofTheirOwn,
     'cors-origin': 'Cilium asks before its CORS filter; with agentgateway add the filter CORS to the HTTPRoute',
+    'cors-header': 'with agentgateway name it in the filter CORS of the HTTPRoute',
     'trusted-hops': 'set it in the data plane (Cilium: gatewayAPI.xffNumTrustedHops)',
     'idle-timeout': 'the data plane has its own; set that',
-    underscores: 'the data plane passes such a header on',
+    underscores: 'the data plane passes such a header on; refuse it in the service',
     upgrade: 'WebSocket handshakes pass by themselves; they are checked',
-    'max-headers-kib': 'the data plane has its own bound',
+    'max-headers-kib': 'the data plane has its own bound; set that',
     'grpc-web': 'Cilium takes gRPC-Web by itself',
     'upstream-protocol': 'set appProtocol of the Service',
     shadow: trial,
@@ -154,8 +166,9 @@ const kgateway: DataPlane = {
     'A TrafficPolicy that names a route which does not exist is ignored in silence (kgateway#11402): see its condition Attached.',
   ],
   instead: {
-    underscores: 'kgateway passes such a header on',
-    'grpc-web': 'kgateway has no such setting',
+    ...ofTheirOwn,
+    underscores: 'kgateway passes such a header on; refuse it in the service',
+    'grpc-web': 'translate it before the service, for example by an Envoy of `render envoy --grpc-web`',
     'upstream-protocol': 'set appProtocol of the Service',
     shadow: trial,
   },
@@ -171,10 +184,4 @@ export function limitsOf({ can, lost, releases }: DataPlane): readonly string[] 
   const missing = capabilities.filter(({ name }) => can[name] === undefined).map(({ verb }) => verb);
   const cannot = missing.length === 0 ? [] : [`This data plane cannot ${missing.join('; ')}.`];
   return [...cannot, ...lost, ...releases];
-}
-
-/** What to do in the place of an option that it does not have. */
-export function alternativeTo(option: string, { instead }: DataPlane): string {
-  const known: Readonly<Record<string, string | undefined>> = instead;
-  return known[option] ?? 'leave it out';
 }

@@ -46,7 +46,7 @@ export function connectionManager(settings: EnvoySettings): Members {
 
 /** What makes a request unambiguous, bounded and free of forged headers before it is checked. */
 export function managerMembers(settings: EnvoySettings): Members {
-  if (settings.isShadow) return toMembers(shadowManagerSettings);
+  if (settings.isShadow) return toMembers(shadowManagerSettings(settings));
   return {
     ...toMembers(managerSettings(settings)),
     local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,

@@ -55,18 +55,19 @@ export function clusterName(upstream: number | undefined): string {
 
 export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
   const { upstream, upstreams, upstreamProtocol, isShadow } = settings;
+  const largeAnswers = isShadow ? { max_headers_count: 10_000, max_response_headers_kb: 8192 } : undefined;
   const http1 = {
     explicit_http_config: inline({
       http_protocol_options: isShadow ? { enable_trailers: true, header_key_format: preserveCase } : {},
     }),
     common_http_protocol_options: above(
       'Must be shorter than the keep-alive timeout of the service (Node: 5 s): otherwise a request can meet a closing connection (503).',
-      inline({ idle_timeout: '4s', max_headers_count: isShadow ? 10_000 : undefined }),
+      inline({ idle_timeout: '4s', ...largeAnswers }),
     ),
   };
   const http2 = {
     explicit_http_config: inline({ http2_protocol_options: {} }),
-    common_http_protocol_options: isShadow ? inline({ max_headers_count: 10_000 }) : undefined,
+    common_http_protocol_options: largeAnswers && inline(largeAnswers),
   };
   const limits = isShadow
     ? { max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 }
