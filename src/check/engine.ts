@@ -18,7 +18,6 @@ import {
   createTokenVerifier,
   type IssuerKeys,
   normalizeTokenType,
-  type TrustedIssuer,
   type Verification,
 } from '../token/verifier.ts';
 
@@ -47,14 +46,7 @@ export interface TokenMemory {
   readonly verifiedTokens: VerifiedTokens<VerificationKey>;
 }
 
-interface KeptSettings {
-  readonly maxTokens: number;
-  readonly grammar: AccountGrammar;
-  /** Names alone, in their order, and what tokens call each: a token's roles and scopes are kept by name. */
-  readonly roles: readonly (readonly string[])[];
-  readonly scopes: readonly string[] | undefined;
-  readonly issuers: readonly unknown[];
-}
+type KeptSettings = ReturnType<typeof toKeptSettings>;
 
 /**
  * Reuses the cache of the previous configuration if a token that it holds would be read alike now. New issuers change nothing; keys need
@@ -73,10 +65,11 @@ function keepsAll({ issuers, ...others }: KeptSettings, { issuers: known, ...bef
 }
 
 // The settings of an issuer that decide whether a token is valid and what it says, except its keys and what is checked per request.
-function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): KeptSettings {
+function toKeptSettings({ cache, account, roles, scopes, issuers }: Config) {
   return {
     maxTokens: cache.maxTokens,
     grammar: toAccountGrammar(account),
+    // Names alone, in their order, and what tokens call each: a token's roles and scopes are kept by name.
     roles: Array.from(roles, ([name, entry]) => [name, ...claimedNamesOf(name, entry)]),
     scopes: scopes && [...scopes.keys()],
     issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
@@ -111,7 +104,13 @@ export function createEngine(options: {
   const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
     issuers: createIssuerFinder(
-      config.issuers.map(issuer => toTrustedIssuer(issuer, keyRings, toClaimRules(issuer, policy, grammar))),
+      config.issuers.map(issuer => {
+        const keys = keyRings.get(issuer.issuer);
+        if (keys === undefined) throw new Error('an issuer without a key ring');
+        const algorithms = new Set(issuer.algorithms);
+        const tokenTypes = new Set(issuer.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type))));
+        return { rules: toClaimRules(issuer, policy, grammar), algorithms, tokenTypes, keys };
+      }),
       grammar,
     ),
     times: config.token,
@@ -172,20 +171,5 @@ export function toClaimRules(
     scopes,
     accounts: compileIssuerAccounts(accounts),
     grammar,
-  };
-}
-
-function toTrustedIssuer(
-  config: IssuerConfig,
-  keyRings: ReadonlyMap<string, IssuerKeys>,
-  rules: ClaimRules,
-): TrustedIssuer {
-  const keys = keyRings.get(config.issuer);
-  if (keys === undefined) throw new Error('an issuer without a key ring');
-  return {
-    rules,
-    algorithms: new Set(config.algorithms),
-    tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),
-    keys,
   };
 }

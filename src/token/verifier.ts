@@ -6,8 +6,7 @@ import { type AccountGrammar, type SignedIdentity, toUnaddressed } from '../auth
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
-import type { KeyLookup } from '../keys/key-ring.ts';
-import type { TokenKeyHeader } from '../keys/token-key.ts';
+import type { IssuerRing, KeyLookup } from '../keys/key-ring.ts';
 import {
   type ClaimRules,
   type Claims,
@@ -21,12 +20,8 @@ import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
 import type { VerifiedToken, VerifiedTokens } from './verified-tokens.ts';
 
-/** The keys of one issuer; an IssuerRing of keys/ has both. */
-export interface IssuerKeys {
-  /** Whether the key still is one of the issuer. */
-  isInForce(key: VerificationKey): boolean;
-  find(header: TokenKeyHeader): KeyLookup | Promise<KeyLookup>;
-}
+/** The keys of one issuer. */
+export type IssuerKeys = Pick<IssuerRing, 'isInForce' | 'find'>;
 
 export interface TrustedIssuer {
   readonly rules: ClaimRules;
@@ -97,31 +92,30 @@ export function createTokenVerifier(options: {
   function verifyNew(token: string): Verification | Promise<Reading> {
     const jws = parseCompactJws(token);
     if (jws.kind === 'refusal') return refused(jws, undefined);
-    const outcome = verifyJws(token, jws);
-    return outcome instanceof Promise ? outcome : refused(outcome, jws.kid);
-  }
-
-  function verifyJws(token: string, jws: CompactJws): Refusal | Promise<Reading> {
-    const issuer = trustedIssuer(jws);
-    if (issuer === undefined) return invalid('iss is not a configured issuer');
-    if (!issuer.algorithms.has(jws.alg)) return invalid('alg is not one of algorithms');
-    if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ))) {
-      return invalid('typ is not one of tokenTypes');
-    }
+    // The unverified claim only selects a configured issuer, whose keys must then verify the token.
+    const iss = memberOf(jws.payload, 'iss');
+    const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined;
+    if (issuer === undefined) return refused(invalid('iss is not a configured issuer'), jws.kid);
+    if (!issuer.algorithms.has(jws.alg)) return refused(invalid('alg is not one of algorithms'), jws.kid);
+    if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ)))
+      return refused(invalid('typ is not one of tokenTypes'), jws.kid);
+    const verify = (found: KeyLookup): Verification | Promise<Reading> => {
+      if (found.kind === 'key') return verifySignature(token, jws, issuer, found.key);
+      return refused(
+        found.kind === 'unavailable' ? refusal('keys_unavailable', found.detail) : invalid(found.detail),
+        jws.kid,
+      );
+    };
     const lookup = issuer.keys.find(jws);
-    if (lookup instanceof Promise || lookup.kind === 'key') return verifyWithKey(token, jws, issuer, lookup);
-    return withoutKey(lookup);
+    return lookup instanceof Promise ? lookup.then(verify) : verify(lookup);
   }
 
-  async function verifyWithKey(
+  async function verifySignature(
     token: string,
     jws: CompactJws,
-    issuer: TrustedIssuer,
-    lookup: KeyLookup | Promise<KeyLookup>,
+    { rules, keys }: TrustedIssuer,
+    key: VerificationKey,
   ): Promise<Reading> {
-    const found = await lookup;
-    if (found.kind !== 'key') return refused(withoutKey(found), jws.kid);
-    const { key } = found;
     const cryptoKey = key.cryptoKeyFor(jws.alg);
     if (cryptoKey === undefined) throw new Error('a key that does not fit the token');
     if (signatures >= maxSignatures)
@@ -131,18 +125,9 @@ export function createTokenVerifier(options: {
       signatures -= 1;
     });
     if (!isSigned) return refused(invalid('the signature does not verify'), jws.kid);
-    return verifySigned(token, jws.payload, issuer, key);
-  }
-
-  // The log names the key of a token without a kid too.
-  function verifySigned(
-    token: string,
-    payload: CompactJws['payload'],
-    { rules, keys }: TrustedIssuer,
-    key: VerificationKey,
-  ): Reading {
-    const claims = parseClaims(payload, rules);
-    if (claims.kind === 'refusal') return refused(claims, key.kid, parseSignedIdentity(payload, rules));
+    // From here on the log names the key of a token without a kid too.
+    const claims = parseClaims(jws.payload, rules);
+    if (claims.kind === 'refusal') return refused(claims, key.kid, parseSignedIdentity(jws.payload, rules));
     const reading = { outcome: undefined, claims, key };
     // Refusals are never cached.
     if (checkTimes(claims, times, now()) !== undefined) return reading;
@@ -150,12 +135,6 @@ export function createTokenVerifier(options: {
     if (!keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'), key.kid);
     verifiedTokens.put(token, { claims, key });
     return reading;
-  }
-
-  // The unverified claim only selects a configured issuer, whose keys must then verify the token.
-  function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
-    const iss = memberOf(jws.payload, 'iss');
-    return typeof iss === 'string' ? issuers.get(iss) : undefined;
   }
 
   return {
@@ -215,10 +194,6 @@ export function normalizeTokenType(typ: string): string {
 
 function refused(outcome: Refusal, kid: string | undefined, signed?: SignedIdentity): Verification {
   return { outcome, signed, kid, cache: 'miss' };
-}
-
-function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
-  return lookup.kind === 'unavailable' ? refusal('keys_unavailable', lookup.detail) : invalid(lookup.detail);
 }
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {
