@@ -65,9 +65,8 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
       says: `have no check, and ${wayOf(target, pathOf(target))}`,
     }));
   }
-  const named = openPaths(model.policy);
   return open
-    .filter(({ match }) => !named.some(each => covers(each, match)))
+    .filter(({ match }) => !isNamed(model.policy, match))
     .flatMap(target => turnedOff(guarded, target, pathOf(target)));
 }
 
@@ -84,11 +83,21 @@ function pathOf({ match: { scope } }: RouteTarget): string {
   return scope === undefined || scope.path === '' ? '/' : scope.path;
 }
 
-function covers(open: OpenPath, { scope, methods }: RouteTarget['match']): boolean {
-  if (scope === undefined) return false;
-  const isSame = scope.path === open.path && (open.subtree || !scope.subtree);
-  const isUnder = open.subtree && scope.path.startsWith(`${open.path}/`);
-  return (isSame || isUnder) && methods?.every(method => open.methods.includes(method)) === true;
+const openPathsBy = new WeakMap<EnvoyPolicy, ReadonlyMap<string, OpenPath>>();
+
+/** Whether `public` names all that a route takes. */
+function isNamed(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']): boolean {
+  const toKey = ({ path, subtree }: PathScope): string => (subtree ? `${path}/*` : path);
+  const known = openPathsBy.get(policy) ?? new Map(openPaths(policy).map(each => [toKey(each), each]));
+  openPathsBy.set(policy, known);
+  const isOpen = (key: string): boolean => {
+    const open = known.get(key);
+    return open !== undefined && methods?.every(method => open.methods.includes(method)) === true;
+  };
+  if (scope === undefined || isOpen(toKey(scope))) return scope !== undefined;
+  for (let { path } = scope; path !== ''; path = path.slice(0, path.lastIndexOf('/')))
+    if (isOpen(`${path}/*`)) return true;
+  return false;
 }
 
 type First = (path: string, method: string, query?: string) => HostRoute | undefined;
@@ -120,11 +129,10 @@ function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): b
 
 /** What public routes serve beyond what `render` lets them serve. */
 export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[] {
-  const isNamed = (each: HostRoute) => openPaths(policy).some(open => covers(open, each.match));
   return guarded.flatMap(({ manager, checks }) =>
     manager.hosts.flatMap(({ routes }) => {
       const open = routes.filter(
-        each => each.value.field('route').isPresent && isUnchecked(checks, each) && isNamed(each),
+        each => each.value.field('route').isPresent && isUnchecked(checks, each) && isNamed(policy, each.match),
       );
       const first = firstAmong(open.length === 0 ? [] : routes);
       return open.flatMap(({ value, match: { scope, methods, isStrict } }) => {
@@ -156,6 +164,6 @@ export function isPublic({ model, manager, target, check }: HeaderWay): boolean 
     target.protectedPath === undefined &&
     target.lookAlikePath === undefined &&
     model.guarded.some(each => each.manager === manager) &&
-    openPaths(model.policy).some(each => covers(each, target.match))
+    isNamed(model.policy, target.match)
   );
 }
