@@ -197,7 +197,7 @@ describe('render envoy', () => {
       ),
     ],
     ['public routes, hosts and the metadata document', openSettings, []],
-    ['the same, with CORS and gRPC', openSettings, cors],
+    ['the same behind proxies, with CORS and gRPC', openSettings, ['--trusted-hops', '1', ...cors]],
   ];
   for (const [name, changes, options] of agreeing) {
     it(`passes check-config --envoy with ${name}`, async () => {

@@ -39,7 +39,8 @@ export function readHeaderWays(model: LintModel): readonly HeaderWay[] {
 
 function readWays(model: LintModel, manager: ConnectionManager): readonly HeaderWay[] {
   const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
-  const held = model.names.held(refusesUnderscores(manager));
+  const hasTrustedProxy = (manager.value.field('xff_num_trusted_hops').number() ?? 0) > 0;
+  const held = model.names.held(refusesUnderscores(manager), hasTrustedProxy);
   const isWidestFirst = manager.routes.field('most_specific_header_mutations_wins').flag() === true;
   return manager.chains.flatMap(({ value: chain, filters }) => {
     const inChain = new Map<readonly ProtoValue[], Pick<HeaderWay, 'check' | 'before' | 'after'>>();

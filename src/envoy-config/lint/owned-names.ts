@@ -20,8 +20,11 @@ export interface OwnedNames {
   readonly served: readonly string[];
   /** Why nothing may set the header before the check, or behind it; undefined if it may. */
   meaningOf(header: string, isBehind: boolean): string | undefined;
-  /** What no client may send past the check, past a public route, and in trailers, in every spelling. */
-  held(refusesUnderscores: boolean): Readonly<Record<'always' | 'publicly' | 'inTrailers', readonly string[]>>;
+  /** What no client may send past the check, past a public route, and in trailers, in every spelling. A trusted proxy may say which prefix it cut. */
+  held(
+    refusesUnderscores: boolean,
+    hasTrustedProxy: boolean,
+  ): Readonly<Record<'always' | 'publicly' | 'inTrailers', readonly string[]>>;
 }
 
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
@@ -59,12 +62,16 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
     needed: [...accountHeaders, ...tokens, ...(hasCookiePlace ? ['origin'] : [])],
     served: [...identity, ...accountHeaders, ...(forwardsToken ? tokens : [])],
     hasHosts: policy.hosts !== undefined,
-    held(refusesUnderscores) {
+    held(refusesUnderscores, hasTrustedProxy) {
       const spelled = (names: readonly string[]) => [...names, ...otherSpellings(names, !refusesUnderscores)];
       const always = [...prefixed, ...(refusesUnderscores ? [] : lookAlikes), ...spelled(overrides)];
       return {
         always,
-        publicly: [...always, ...spelled(accountHeaders), ...publicTokens],
+        publicly: [
+          ...always.filter(name => !(hasTrustedProxy && /^x.forwarded.prefix$/.test(name))),
+          ...spelled(accountHeaders),
+          ...publicTokens,
+        ],
         inTrailers: [...prefixed, ...spelled([...accountHeaders, ...overrides, ...tokens])],
       };
     },
