@@ -28,17 +28,21 @@ export function parseRouteTemplate(
   text: string,
   accountParameter = defaultAccountParameter,
 ): RouteTemplate | NotationProblem {
-  if (!text.startsWith('/')) return notationProblem('must start with "/"');
+  const template = parse(text, accountParameter);
+  return typeof template === 'string' ? { kind: 'problem', problem: template } : template;
+}
+
+function parse(text: string, accountParameter: string): RouteTemplate | string {
+  if (!text.startsWith('/')) return 'must start with "/"';
   if (text.length > maxTemplateBytes)
-    return notationProblem(`must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`);
+    return `must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`;
   const subtree = text.endsWith('/*');
   const path = subtree ? text.slice(0, -'/*'.length) : text;
-  if (path === '' || path === '/')
-    return notationProblem('must have at least one segment: "/" and "/*" alone would match every path');
+  if (path === '' || path === '/') return 'must have at least one segment: "/" and "/*" alone would match every path';
   const segments: TemplateSegment[] = [];
   for (const segmentText of path.slice(1).split('/')) {
     const segment = parseSegment(segmentText, accountParameter);
-    if (segment.kind === 'problem') return segment;
+    if (typeof segment === 'string') return segment;
     segments.push(segment);
   }
   return { kind: 'template', text, segments, subtree };
@@ -90,29 +94,25 @@ export function coversTemplate(outer: Paths, inner: Paths): boolean {
   );
 }
 
-function parseSegment(text: string, accountParameter: string): TemplateSegment | NotationProblem {
-  if (text === '') return notationProblem('must not have an empty segment: remove "//", or "/" at the end');
-  if (text === '.' || text === '..')
-    return notationProblem('must not have a "." or ".." segment: write the path without it');
+function parseSegment(text: string, accountParameter: string): TemplateSegment | string {
+  if (text === '') return 'must not have an empty segment: remove "//", or "/" at the end';
+  if (text === '.' || text === '..') return 'must not have a "." or ".." segment: write the path without it';
   if (text.startsWith(':')) return parseParameter(text.slice(1), accountParameter);
-  if (text.includes('*')) return notationProblem('must have "*" only as its whole last segment ("/*")');
+  if (text.includes('*')) return 'must have "*" only as its whole last segment ("/*")';
   if (text.startsWith('{') && text.endsWith('}'))
-    return notationProblem(`must write a parameter as :name, and that of the account as :${accountParameter}`);
-  if (!literalGrammar.test(text))
-    return notationProblem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
+    return `must write a parameter as :name, and that of the account as :${accountParameter}`;
+  if (!literalGrammar.test(text)) return 'must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded';
   return { kind: 'literal', value: text };
 }
 
-function parseParameter(name: string, accountParameter: string): TemplateSegment | NotationProblem {
+function parseParameter(name: string, accountParameter: string): TemplateSegment | string {
   if (!parameterGrammar.test(name))
-    return notationProblem('must have a parameter name of letters, digits and _ that starts with a letter or _');
+    return 'must have a parameter name of letters, digits and _ that starts with a letter or _';
   if (name === accountParameter) return { kind: 'account' };
   // Such a parameter would match any account and check none.
   const spelling = toSpelling(name);
   const isMisspelt = spelling === toSpelling(accountParameter) || (spelling === 'accountid' && name !== 'account_id');
-  return isMisspelt
-    ? notationProblem(`must write the account parameter as :${accountParameter}`)
-    : { kind: 'any', name };
+  return isMisspelt ? `must write the account parameter as :${accountParameter}` : { kind: 'any', name };
 }
 
 function toSpelling(name: string): string {
@@ -124,8 +124,4 @@ export interface NotationProblem {
   readonly kind: 'problem';
   /** The rest of a sentence about the entry: "must start with /". */
   readonly problem: string;
-}
-
-export function notationProblem(text: string): NotationProblem {
-  return { kind: 'problem', problem: text };
 }

@@ -1,6 +1,6 @@
 // The schema of claim sources: where the payload of a token has each identity field, the scopes and the actor.
 import * as z from 'zod';
-import { parsePath } from '../json/json-pointer.ts';
+import { parsePath } from '../json/strict-json.ts';
 import { accountPlaceholder } from '../token/claim-source.ts';
 import { mapping, notControl, text } from './value-schemas.ts';
 

@@ -1,4 +1,5 @@
 // Prepares the file of a Unix socket: frees its path without taking it from a running server, and sets its mode.
+import type { Stats } from 'node:fs';
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
@@ -9,12 +10,11 @@ import { errorCode } from '../text/problem.ts';
  * listens on it: the first of two servers to stop would remove the file of both.
  */
 export async function freeSocketPath(path: string): Promise<void> {
-  const stat = await lstat(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const stat = await statOf(path);
   if (stat === undefined) {
-    await mustExist(dirname(path));
+    // The bind would fail with EACCES, as if it were a matter of permissions.
+    if ((await statOf(dirname(path))) === undefined)
+      throw new Error('the folder of the socket of listen does not exist: create it or change listen');
     return;
   }
   if (!stat.isSocket())
@@ -23,13 +23,12 @@ export async function freeSocketPath(path: string): Promise<void> {
   await unlink(path);
 }
 
-// The bind would fail with EACCES, as if it were a matter of permissions.
-async function mustExist(folder: string): Promise<void> {
-  const isMissing = await lstat(folder).then(
-    () => false,
-    (error: unknown) => errorCode(error) === 'ENOENT',
-  );
-  if (isMissing) throw new Error('the folder of the socket of listen does not exist: create it or change listen');
+/** Undefined if there is no such file. */
+function statOf(path: string): Promise<Stats | undefined> {
+  return lstat(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
 }
 
 /**

@@ -1,6 +1,5 @@
 // Claim sources: where the payload of a token has a claim, and in which form.
-import { type JsonPath, parsePath, valueAt } from '../json/json-pointer.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, type JsonPath, memberOf, parsePath, valueAt } from '../json/strict-json.ts';
 import { quotedPrintable } from '../text/printable.ts';
 
 /** In a JSON Pointer, a whole segment that stands for the addressed account. */

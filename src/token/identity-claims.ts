@@ -15,8 +15,7 @@ import {
   type SignedIdentity,
 } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { valueAt } from '../json/json-pointer.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, memberOf, valueAt } from '../json/strict-json.ts';
 import { listWords, printable } from '../text/printable.ts';
 import {
   type ClaimSource,

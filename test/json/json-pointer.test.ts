@@ -1,6 +1,6 @@
 // JSON Pointers (RFC 6901) that name claims: which members they reach, and which they must not.
 import { expect } from 'chai';
-import { parsePath, valueAt } from '../../src/json/json-pointer.ts';
+import { parsePath, valueAt } from '../../src/json/strict-json.ts';
 
 /** The document of RFC 6901 section 5, extended by members that only look like array indices or prototype members. */
 const document: unknown = JSON.parse(`{

@@ -2,7 +2,7 @@
 import type { Account, AccountGrammar } from '../principal.ts';
 import { type Refusal, refusal } from '../refusal.ts';
 import type { RequestFacts } from '../request-facts.ts';
-import { type NotationProblem, notationProblem } from '../route-template.ts';
+import type { NotationProblem } from '../route-template.ts';
 import type { AccountPlace } from './place.ts';
 
 /** One entry of the configuration. Names are in lower case. */
@@ -29,7 +29,7 @@ export function parseHostEntry(text: string, parameter: string): HostEntry | Not
   const host = (namesAccount ? text.slice(label.length + 1) : text).toLowerCase();
   if (host.length > maxHostLength || !hostGrammar.test(host)) {
     const rule = 'must be a host name without port and without a dot at the end';
-    return notationProblem(`${rule}, whose first label may be ${label}`);
+    return { kind: 'problem', problem: `${rule}, whose first label may be ${label}` };
   }
   return namesAccount ? { kind: 'account', parent: `.${host}` } : { kind: 'literal', host };
 }

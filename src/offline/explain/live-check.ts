@@ -3,8 +3,7 @@ import { isAfter } from '../../authz/checks.ts';
 import type { CheckRecord } from '../../check/check.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
-import { parsePath, valueAt } from '../../json/json-pointer.ts';
-import { memberOf } from '../../json/strict-json.ts';
+import { memberOf, parsePath, valueAt } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import {
