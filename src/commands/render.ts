@@ -93,7 +93,8 @@ export const render = defineCommand({
     const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
     const [first, ...others] = target.files(settings);
     const limited = { ...first, introduction: [...limitsOf(dataPlane), ...first.introduction] };
-    const files = [limited, ...others].map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
+    const made = [limited, ...others].filter(({ content }) => content.length > 0);
+    const files = made.map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
     if (out === undefined) return print(target, files, io);
     const failure = await writeRenderedFiles(out, files, { replacesEdited: force });
     if (failure !== undefined) throw new CommandError(failure);

@@ -38,14 +38,14 @@ function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
   return [above(corsReason, extension(filterNames.cors, 'filters.http.cors.v3.Cors'))];
 }
 
-export function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
+function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
   return hasCookiePlace
     ? beside(true, 'the token is in a cookie (token.from)')
     : beside(false, 'no cookies: the token is in a header');
 }
 
 /** What a page may send and read. */
-export function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
+function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
   const ofGrpcWeb = takesGrpcWeb ? ['x-grpc-web', 'x-user-agent', 'grpc-timeout'] : [];
   const tokens = headers.filter(({ kind, names }) => kind === 'token' && !names.includes('cookie'));
   const usual = ['content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
@@ -61,6 +61,13 @@ export function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, t
       ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
     ],
   };
+}
+
+/** In the words of gateways. */
+export function corsPolicy(settings: EnvoySettings, maxAge: string | number): Members | undefined {
+  const allowOrigins = settings.corsOrigins;
+  if (allowOrigins.length === 0) return undefined;
+  return { allowOrigins, ...corsHeadersOf(settings), maxAge, allowCredentials: credentialsOf(settings) };
 }
 
 /** For the virtual host. Refusals carry the headers too, so that a page can read them; the filter leaves Envoy's own 404 alone. */

@@ -1,9 +1,10 @@
 // account-authz as a Service of Kubernetes: where the policies of a gateway find it, and what lets them refer to another namespace.
 import type { TcpAddress } from '../../text/listen-address.ts';
 import { isInPod, type RenderSettings } from '../settings.ts';
-import { inline, type Members, type Tree } from '../tree.ts';
-import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { inline, type Members } from '../tree.ts';
+import { manifest, type RenderedFile, renderedFile } from './rendered-files.ts';
 
+export const gatewayApi = 'gateway.networking.k8s.io';
 const defaultPort = 9191;
 
 /** Where a gateway finds account-authz: never in its own pod. */
@@ -19,27 +20,30 @@ export function serviceReference(settings: RenderSettings): Members {
 }
 
 /** Undefined: that of the policies. */
-export function otherNamespace({ authzNamespace, namespace }: RenderSettings): string | undefined {
+function otherNamespace({ authzNamespace, namespace }: RenderSettings): string | undefined {
   return authzNamespace === namespace ? undefined : authzNamespace;
 }
 
 /** Lets the objects of this group and kind refer to the Service. */
-export function referenceGrant(
-  settings: RenderSettings,
-  from: { readonly group: string; readonly kind: string },
-): readonly RenderedFile[] {
+export function referenceGrant(settings: RenderSettings, from: Members): RenderedFile {
   const namespace = otherNamespace(settings);
-  if (namespace === undefined) return [];
-  const grant: Tree = {
-    apiVersion: 'gateway.networking.k8s.io/v1beta1',
-    kind: 'ReferenceGrant',
-    metadata: { name: `account-authz-from-${settings.namespace}`, namespace },
-    spec: {
-      from: [inline({ ...from, namespace: settings.namespace })],
-      to: [inline({ group: '', kind: 'Service', name: serviceAddress(settings).host })],
-    },
-  };
-  return [renderedFile('reference-grant.yaml', [grant], ['Lets the policy name account-authz in another namespace.'])];
+  const metadata = { name: `account-authz-from-${settings.namespace}`, namespace };
+  const grant = manifest(`${gatewayApi}/v1beta1`, 'ReferenceGrant', metadata, {
+    from: [inline({ ...from, namespace: settings.namespace })],
+    to: [inline({ group: '', kind: 'Service', name: serviceAddress(settings).host })],
+  });
+  const introduction = ['Lets the policy name account-authz in another namespace.'];
+  return renderedFile('reference-grant.yaml', namespace === undefined ? [] : [grant], introduction);
+}
+
+/** The gateway speaks TLS to account-authz, and only to one whose certificate says so. */
+export function backendTlsPolicy(settings: RenderSettings, authority: Members): Members {
+  const { host } = serviceAddress(settings);
+  const metadata = { name: 'account-authz', namespace: otherNamespace(settings) ?? settings.namespace };
+  return manifest(`${gatewayApi}/v1`, 'BackendTLSPolicy', metadata, {
+    targetRefs: [inline({ group: '', kind: 'Service', name: host, sectionName: 'grpc' })],
+    validation: { caCertificateRefs: [inline({ group: '', ...authority })], hostname: host },
+  });
 }
 
 /** In the words of Envoy Gateway and of Istio. */

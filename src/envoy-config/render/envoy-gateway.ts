@@ -5,35 +5,99 @@ import { spellings } from '../headers.ts';
 import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
-import { otherNamespace, passiveHealthCheck, serviceAddress, serviceReference } from './authz-service.ts';
-import { gatewayApi } from './http-routes.ts';
+import { corsPolicy } from './authz-filters.ts';
+import { backendTlsPolicy, gatewayApi, passiveHealthCheck, referenceGrant, serviceReference } from './authz-service.ts';
+import {
+  checkedRoute,
+  documentNameOf,
+  documentRoute,
+  gatewayOf,
+  hostCondition,
+  httpRouteProblem,
+  maxRemoved,
+  publicNameOf,
+  publicRoute,
+  removing,
+  tooMany,
+} from './http-routes.ts';
+import { manifest, type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
+
+const group = 'gateway.envoyproxy.io';
+const corsTime = '10m';
 
 const ms = (time: number): string => `${time}ms`;
 
-function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
-  return { apiVersion, kind, metadata, spec };
+/** What of the configuration does not fit into an HTTPRoute. */
+export function envoyGatewayProblem(settings: RenderSettings): string | undefined {
+  const isFull = settings.publicRoutes.length > 0 && removedOn(settings, 'public').length > maxRemoved;
+  return httpRouteProblem(settings) ?? (isFull ? tooMany('account.headers', maxRemoved - 1) : undefined);
 }
 
-export const own = (kind: string, spec: Members, place: Members): Members =>
-  resource('gateway.envoyproxy.io/v1alpha1', kind, place, spec);
-export const standard = (kind: string, spec: Members, place: Members): Members =>
-  resource(`${gatewayApi}/v1`, kind, place, spec);
-
-export function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
-  return gateway ?? name;
+export function envoyGatewayFiles(settings: RenderSettings): RenderedFiles {
+  const replaced =
+    'It replaces a SecurityPolicy of the Gateway for this route, with its allow lists, without a word: if there is one, render with --merge.';
+  return [
+    renderedFile('security-policy.yaml', [securityPolicy(settings)], settings.merges ? [] : [replaced]),
+    renderedFile(
+      'client-traffic-policy.yaml',
+      [clientTrafficPolicy(settings)],
+      ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
+    ),
+    renderedFile('http-route.yaml', [checkedRoute(settings, removing(removedOn(settings, 'checked')))]),
+    referenceGrant(settings, { group, kind: 'SecurityPolicy' }),
+    renderedFile(
+      'open-routes.yaml',
+      [...publicTrees(settings), ...metadataTrees(settings)],
+      [
+        'What the gateway serves without a check: no SecurityPolicy with extAuth names these routes. It cannot refuse a query parameter by',
+        'which a framework takes another method (_method): turn that off in the service.',
+      ],
+    ),
+    tlsFile(settings),
+  ];
 }
 
-/** Of a SecurityPolicy for an HTTPRoute. */
-export function policyTarget({ merges }: RenderSettings, route: string | undefined): Members {
-  return {
+function own(kind: string, { namespace }: RenderSettings, name: string | undefined, spec: Members): Members {
+  return manifest(`${group}/v1alpha1`, kind, { name, namespace }, spec);
+}
+
+/** For an HTTPRoute. */
+function policy(settings: RenderSettings, route: string | undefined, spec: Members): Members {
+  return own('SecurityPolicy', settings, route, {
     targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name: route })],
-    mergeType: merges ? 'StrategicMerge' : undefined,
-  };
+    mergeType: settings.merges ? 'StrategicMerge' : undefined,
+    cors: corsPolicy(settings, corsTime),
+    ...spec,
+  });
 }
 
-export function securityPolicy(settings: RenderSettings): Tree {
-  const { name, namespace, shownHeaders } = settings;
+function publicTrees(settings: RenderSettings): readonly Tree[] {
+  if (settings.publicRoutes.length === 0) return [];
+  const parts = removing(removedOn(settings, 'public'));
+  return [
+    publicRoute(settings, parts, { headers: hostCondition(settings) }),
+    ...(settings.corsOrigins.length === 0 ? [] : [policy(settings, publicNameOf(settings), {})]),
+  ];
+}
+
+function metadataTrees(settings: RenderSettings): readonly Tree[] {
+  if (settings.metadata === undefined) return [];
+  const body = { type: 'Inline', inline: settings.metadata.json };
+  const filter = own('HTTPRouteFilter', settings, documentNameOf(settings), {
+    directResponse: { statusCode: 200, contentType: 'application/json', body },
+  });
+  return [
+    documentRoute(settings, { 'access-control-allow-origin': '*' }, { group, kind: 'HTTPRouteFilter' }),
+    above('RFC 9728: by it, clients find the authorization server. Pages of every origin may read it.', filter),
+  ];
+}
+
+function removedOn({ headers }: RenderSettings, kind: 'checked' | 'public'): readonly string[] {
+  return headers.filter(({ removed }) => removed === kind).flatMap(({ names }) => names);
+}
+
+function securityPolicy(settings: RenderSettings): Members {
+  const { name, shownHeaders } = settings;
   const extAuth = {
     ...renamed(extAuthzSettings(settings), {
       failOpen: 'failure_mode_allow',
@@ -49,15 +113,7 @@ export function securityPolicy(settings: RenderSettings): Tree {
       backendSettings,
     },
   };
-  return own(
-    'SecurityPolicy',
-    {
-      ...policyTarget(settings, name),
-      cors: corsOf(settings),
-      extAuth,
-    },
-    { name, namespace },
-  );
+  return policy(settings, name, { extAuth });
 }
 
 const { maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzConnection;
@@ -94,60 +150,41 @@ const backendSettings: Members = {
   ),
 };
 
-export function corsOf(settings: RenderSettings): Members | undefined {
-  if (settings.corsOrigins.length === 0) return undefined;
-  const { allowHeaders, allowMethods, exposeHeaders } = corsHeadersOf(settings);
-  return {
-    allowOrigins: settings.corsOrigins,
-    allowMethods,
-    allowHeaders,
-    exposeHeaders,
-    maxAge: '10m',
-    allowCredentials: credentialsOf(settings),
-  };
-}
-
-export function clientTrafficPolicy(settings: RenderSettings): Tree {
-  const { namespace, headers, trustedHops, underscores, idleTimeoutSeconds } = settings;
+function clientTrafficPolicy(settings: RenderSettings): Members {
+  const { headers, trustedHops, underscores, idleTimeoutSeconds } = settings;
   const gateway = gatewayOf(settings);
-  return own(
-    'ClientTrafficPolicy',
-    {
-      targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway })],
-      clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
-      path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
-      headers: {
-        withUnderscoresAction: underscores === 'drop' ? 'DropHeader' : 'RejectRequest',
-        requestID: trustedHops > 0 ? 'PreserveOrGenerate' : 'Generate',
-        xForwardedClientCert: inline({ mode: 'Sanitize' }),
-        earlyRequestHeaders: beside(
-          {
-            removeOnMatch: [
-              ...headers
-                .filter(({ removed }) => removed === 'everywhere')
-                .flatMap(({ names }) => names.map(name => toMatch(spellings(name)))),
-              // account-authz is shown exact names only. Where a name stays on some routes, its look-alikes do not.
-              ...headers
-                .filter(({ removed }) => removed === 'checked' || removed === 'public')
-                .flatMap(({ names }) =>
-                  names.filter(name => name.includes('-')).map(name => toMatch(lookAlikes(name))),
-                ),
-            ],
-          },
-          'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
-        ),
-      },
-      connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
-      http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
-      timeout: {
-        http: above(
-          'requestHeadersReceivedTimeout: 10s # needs 1.9',
-          inline({ streamIdleTimeout: `${idleTimeoutSeconds}s`, idleTimeout: '600s' }),
-        ),
-      },
+  return own('ClientTrafficPolicy', settings, gateway, {
+    targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway })],
+    clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
+    path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
+    headers: {
+      withUnderscoresAction: underscores === 'drop' ? 'DropHeader' : 'RejectRequest',
+      requestID: trustedHops > 0 ? 'PreserveOrGenerate' : 'Generate',
+      xForwardedClientCert: inline({ mode: 'Sanitize' }),
+      earlyRequestHeaders: beside(
+        {
+          removeOnMatch: [
+            ...headers
+              .filter(({ removed }) => removed === 'everywhere')
+              .flatMap(({ names }) => names.map(name => toMatch(spellings(name)))),
+            // account-authz is shown exact names only. Where a name stays on some routes, its look-alikes do not.
+            ...headers
+              .filter(({ removed }) => removed === 'checked' || removed === 'public')
+              .flatMap(({ names }) => names.filter(name => name.includes('-')).map(name => toMatch(lookAlikes(name)))),
+          ],
+        },
+        'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
+      ),
     },
-    { name: gateway, namespace },
-  );
+    connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
+    http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
+    timeout: {
+      http: above(
+        'requestHeadersReceivedTimeout: 10s # needs 1.9',
+        inline({ streamIdleTimeout: `${idleTimeoutSeconds}s`, idleTimeout: '600s' }),
+      ),
+    },
+  });
 }
 
 function toMatch(value: string): Members {
@@ -166,26 +203,23 @@ function lookAlikes(name: string): string {
 }
 
 /**
- * The gateway speaks TLS to account-authz, and only to one whose certificate says so. By its Service, and not by its pods: without a ready pod
- * Envoy Gateway rejects the SecurityPolicy, and once it takes it back, open connections of clients reach the route without the check.
+ * By the Service of account-authz, and not by its pods: without a ready pod Envoy Gateway rejects the SecurityPolicy, and once it takes it back,
+ * open connections of clients reach the route without the check.
  */
-export function backendTls(settings: RenderSettings): readonly Tree[] {
-  const { namespace } = settings;
-  const { host } = serviceAddress(settings);
-  const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
-  return [
-    standard(
-      'BackendTLSPolicy',
-      {
-        targetRefs: [inline({ group: '', kind: 'Service', name: host, sectionName: 'grpc' })],
-        validation: { caCertificateRefs: [inline(secret)], hostname: host },
-      },
-      { name: authzCluster, namespace: otherNamespace(settings) ?? namespace },
-    ),
-    own(
-      'EnvoyProxy',
-      { routingType: 'Service', backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } },
-      { name: gatewayOf(settings), namespace },
-    ),
-  ];
+function tlsFile(settings: RenderSettings): RenderedFile {
+  const secret = { kind: 'Secret', name: `${authzCluster}-client-tls` };
+  const proxy = own('EnvoyProxy', settings, gatewayOf(settings), {
+    routingType: 'Service',
+    backendTLS: { clientCertificateRef: inline({ group: '', ...secret }), minVersion: '1.3' },
+  });
+  return renderedFile(
+    'backend-tls.yaml',
+    settings.tls === undefined ? [] : [backendTlsPolicy(settings, secret), proxy],
+    [
+      'The gateway speaks TLS to account-authz, and only to a server whose certificate has its name. The EnvoyProxy belongs to your Gateway',
+      'or GatewayClass: `parametersRef`.',
+      'routingType: without a ready pod, Envoy Gateway rejects a SecurityPolicy whose service it reaches by its pods. When one is ready again,',
+      'connections that clients have kept open reach the route without the check. Never leave it out; the Service needs a ClusterIP.',
+    ],
+  );
 }

@@ -1,10 +1,9 @@
 // What data planes of the Gateway API need (Cilium, agentgateway), so that they ask account-authz by the filter ExternalAuth (GEP-1494).
 import type { RenderSettings } from '../settings.ts';
-import { inline, type Members, type Tree } from '../tree.ts';
-import { otherNamespace, referenceGrant, serviceAddress, serviceReference } from './authz-service.ts';
+import { inline, type Tree } from '../tree.ts';
+import { backendTlsPolicy, gatewayApi, referenceGrant, serviceReference } from './authz-service.ts';
 import {
   checkedRoute,
-  gatewayApi,
   httpRouteProblem,
   publicRoute,
   removalProblem,
@@ -16,21 +15,17 @@ import { dotlessPathPattern } from './open-routes.ts';
 import { type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 export function gatewayApiFiles(settings: RenderSettings): RenderedFiles {
-  const { publicRoutes, tls, metadata } = settings;
+  const { publicRoutes, metadata } = settings;
   const document =
     metadata &&
     `The Gateway API answers nothing by itself: serve this at ${metadata.path}, without the filter: ${metadata.json}`;
+  const parts = removing(removedNames(settings, 'public'));
+  const open = publicRoutes.length === 0 ? [] : [publicRoute(settings, parts, { patternOf: dotlessPathPattern })];
   return [
     renderedFile('http-route.yaml', [protectedRoute(settings)], document === undefined ? [] : [document]),
-    ...referenceGrant(settings, { group: gatewayApi, kind: 'HTTPRoute' }),
-    ...(publicRoutes.length === 0
-      ? []
-      : [
-          openFile([
-            publicRoute(settings, removing(removedNames(settings, 'public')), { patternOf: dotlessPathPattern }),
-          ]),
-        ]),
-    ...(tls === undefined ? [] : [renderedFile('backend-tls.yaml', [backendTls(settings)])]),
+    referenceGrant(settings, { group: gatewayApi, kind: 'HTTPRoute' }),
+    openFile(open),
+    tlsFile(settings),
   ];
 }
 
@@ -60,18 +55,7 @@ export function openFile(trees: readonly Tree[]): RenderedFile {
 }
 
 /** The authority is a ConfigMap, the form that each implementation has. */
-export function backendTls(settings: RenderSettings): Members {
-  const { host } = serviceAddress(settings);
-  return {
-    apiVersion: `${gatewayApi}/v1`,
-    kind: 'BackendTLSPolicy',
-    metadata: { name: 'account-authz', namespace: otherNamespace(settings) ?? settings.namespace },
-    spec: {
-      targetRefs: [inline({ group: '', kind: 'Service', name: host, sectionName: 'grpc' })],
-      validation: {
-        caCertificateRefs: [inline({ group: '', kind: 'ConfigMap', name: 'account-authz-ca' })],
-        hostname: host,
-      },
-    },
-  };
+export function tlsFile(settings: RenderSettings): RenderedFile {
+  const policy = backendTlsPolicy(settings, { kind: 'ConfigMap', name: 'account-authz-ca' });
+  return renderedFile('backend-tls.yaml', settings.tls === undefined ? [] : [policy]);
 }

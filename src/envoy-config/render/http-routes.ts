@@ -3,10 +3,10 @@ import type { HeaderRule } from '../header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
+import { gatewayApi } from './authz-service.ts';
+import { documentMethods, domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
+import { manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
-
-export const gatewayApi = 'gateway.networking.k8s.io';
 
 // Bounds of the Gateway API.
 const maxMatches = 64;
@@ -114,22 +114,43 @@ export function publicNameOf({ name }: RenderSettings): string {
   return `${name}-public`;
 }
 
-export function httpRoute(
-  { gateway, name: ownName, namespace, selector }: RenderSettings,
+/** For the metadata document, which an object of the data plane answers: its name is that of the route. */
+export function documentRoute(
+  settings: RenderSettings,
+  headers: Readonly<Record<string, string>>,
+  answer: { readonly group: string; readonly kind: string },
+): Tree {
+  const { metadata, hosts } = settings;
+  const name = documentNameOf(settings);
+  const set = Object.entries(headers).map(([header, value]) => inline({ name: header, value }));
+  const path = inline({ type: 'Exact', value: metadata?.path });
+  const rule = {
+    matches: documentMethods.map(method => ({ path, method })),
+    filters: [
+      { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
+      { type: 'ExtensionRef', extensionRef: inline({ ...answer, name }) },
+    ],
+  };
+  return httpRoute(settings, name, hosts && metadata && [metadata.host], [rule]);
+}
+
+export function documentNameOf({ name }: RenderSettings): string {
+  return `${name}-metadata`;
+}
+
+export function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
+  return gateway ?? name;
+}
+
+function httpRoute(
+  settings: RenderSettings,
   name: string | undefined,
   hostnames: readonly string[] | undefined,
   rules: Tree,
 ): Tree {
-  return {
-    apiVersion: `${gatewayApi}/v1`,
-    kind: 'HTTPRoute',
-    metadata: { name, namespace, labels: selector },
-    spec: {
-      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway ?? ownName })],
-      hostnames,
-      rules,
-    },
-  };
+  const { namespace, selector: labels } = settings;
+  const parentRefs = [inline({ group: gatewayApi, kind: 'Gateway', name: gatewayOf(settings) })];
+  return manifest(`${gatewayApi}/v1`, 'HTTPRoute', { name, namespace, labels }, { parentRefs, hostnames, rules });
 }
 
 /** Preflight requests to public routes are checked: what the CORS of the gateway does not answer is refused. */

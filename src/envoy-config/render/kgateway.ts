@@ -1,17 +1,18 @@
 // What kgateway needs, so that its proxies ask account-authz, a Service, about one HTTPRoute.
 import { authzCall, extAuthzSettings } from '../authz-filter.ts';
 import { renamed } from '../setting.ts';
-import type { MetadataDocument, RenderSettings } from '../settings.ts';
+import type { RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { corsHeadersOf, credentialsOf } from './authz-filters.ts';
-import { referenceGrant, serviceAddress, serviceReference } from './authz-service.ts';
-import { backendTls, openFile } from './gateway-api.ts';
+import { corsPolicy } from './authz-filters.ts';
+import { gatewayApi, referenceGrant, serviceAddress, serviceReference } from './authz-service.ts';
+import { openFile, tlsFile } from './gateway-api.ts';
 import {
   checkedRoute,
+  documentNameOf,
+  documentRoute,
   exactNames,
-  gatewayApi,
+  gatewayOf,
   hostCondition,
-  httpRoute,
   httpRouteProblem,
   maxRemoved,
   publicNameOf,
@@ -20,23 +21,20 @@ import {
   removedNames,
   removing,
 } from './http-routes.ts';
-import { documentMethods, dotlessPathPattern } from './open-routes.ts';
-import { type RenderedFiles, renderedFile } from './rendered-files.ts';
+import { dotlessPathPattern } from './open-routes.ts';
+import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const group = 'gateway.kgateway.dev';
+const corsSeconds = 600;
 
 export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
-  const { name, tls, publicRoutes, metadata } = settings;
-  const open = [
-    ...(publicRoutes.length === 0 ? [] : publicTrees(settings)),
-    ...(metadata === undefined ? [] : metadataTrees(metadata, settings)),
-  ];
+  const { name } = settings;
   return [
     renderedFile('traffic-policy.yaml', [
       gatewayExtension(settings),
       policy('TrafficPolicy', settings, name, 'HTTPRoute', {
         extAuth: { extensionRef: inline({ name }) },
-        cors: corsOf(settings),
+        cors: corsPolicy(settings, corsSeconds),
       }),
     ]),
     renderedFile(
@@ -45,9 +43,9 @@ export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
       ['For every listener of the Gateway, and every route of it.'],
     ),
     renderedFile('http-route.yaml', [checkedRoute(settings, removing(removedBehind(settings, 'checked')))]),
-    ...referenceGrant(settings, { group, kind: 'GatewayExtension' }),
-    ...(open.length === 0 ? [] : [openFile(open)]),
-    ...(tls === undefined ? [] : [renderedFile('backend-tls.yaml', [backendTls(settings)])]),
+    referenceGrant(settings, { group, kind: 'GatewayExtension' }),
+    openFile([...publicTrees(settings), ...metadataTrees(settings)]),
+    tlsFile(settings),
   ];
 }
 
@@ -58,7 +56,7 @@ export function kgatewayProblem(settings: RenderSettings): string | undefined {
 }
 
 function own(kind: string, { namespace }: RenderSettings, name: string | undefined, spec: Members): Members {
-  return { apiVersion: `${group}/v1alpha1`, kind, metadata: { name, namespace }, spec };
+  return manifest(`${group}/v1alpha1`, kind, { name, namespace }, spec);
 }
 
 function policy(kind: string, settings: RenderSettings, name: string | undefined, target: string, spec: Members): Tree {
@@ -90,8 +88,8 @@ function gatewayExtension(settings: RenderSettings): Tree {
 }
 
 function listenerPolicy(settings: RenderSettings): Tree {
-  const { gateway, name, trustedHops, idleTimeoutSeconds, headersKib, takesWebSockets } = settings;
-  return policy('ListenerPolicy', settings, gateway ?? name, 'Gateway', {
+  const { trustedHops, idleTimeoutSeconds, headersKib, takesWebSockets } = settings;
+  return policy('ListenerPolicy', settings, gatewayOf(settings), 'Gateway', {
     default: {
       perConnectionBufferLimitBytes: 32_768,
       httpSettings: {
@@ -120,10 +118,11 @@ function removedBehind(settings: RenderSettings, kind: 'checked' | 'public'): re
 }
 
 function publicTrees(settings: RenderSettings): readonly Tree[] {
+  if (settings.publicRoutes.length === 0) return [];
   const parts = removing(removedBehind(settings, 'public'));
   return [
     publicRoute(settings, parts, { patternOf: dotlessPathPattern, headers: hostCondition(settings) }),
-    unchecked(settings, publicNameOf(settings), corsOf(settings)),
+    unchecked(settings, publicNameOf(settings), corsPolicy(settings, corsSeconds)),
   ];
 }
 
@@ -132,32 +131,13 @@ function unchecked(settings: RenderSettings, route: string, cors?: Members): Tre
   return policy('TrafficPolicy', settings, route, 'HTTPRoute', { extAuth: { disable: {} }, cors });
 }
 
-function metadataTrees({ path, host, json }: MetadataDocument, settings: RenderSettings): readonly Tree[] {
-  const name = `${settings.name}-metadata`;
-  const set = [
-    inline({ name: 'content-type', value: 'application/json' }),
-    inline({ name: 'access-control-allow-origin', value: '*' }),
-  ];
-  const rule = {
-    matches: documentMethods.map(method => ({ path: inline({ type: 'Exact', value: path }), method })),
-    filters: [
-      { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
-      { type: 'ExtensionRef', extensionRef: inline({ group, kind: 'DirectResponse', name }) },
-    ],
-  };
+function metadataTrees(settings: RenderSettings): readonly Tree[] {
+  if (settings.metadata === undefined) return [];
+  const name = documentNameOf(settings);
+  const headers = { 'content-type': 'application/json', 'access-control-allow-origin': '*' };
   return [
-    httpRoute(settings, name, settings.hosts && [host], [rule]),
+    documentRoute(settings, headers, { group, kind: 'DirectResponse' }),
     unchecked(settings, name),
-    own('DirectResponse', settings, name, { status: 200, body: json }),
+    own('DirectResponse', settings, name, { status: 200, body: settings.metadata.json }),
   ];
-}
-
-function corsOf(settings: RenderSettings): Members | undefined {
-  if (settings.corsOrigins.length === 0) return undefined;
-  return {
-    allowOrigins: settings.corsOrigins,
-    ...corsHeadersOf(settings),
-    maxAge: 600,
-    allowCredentials: credentialsOf(settings),
-  };
 }

@@ -6,7 +6,7 @@ import { loadBoundedFile } from '../../files/bounded-file.ts';
 import { version } from '../../package.ts';
 import { printable } from '../../text/printable.ts';
 import { errorCode } from '../../text/problem.ts';
-import { lineWidth, type Tree, toYaml, wrap } from '../tree.ts';
+import { lineWidth, type Members, type Tree, toYaml, wrap } from '../tree.ts';
 
 export interface RenderedFile {
   readonly name: string;
@@ -15,7 +15,7 @@ export interface RenderedFile {
   readonly content: readonly Tree[] | string;
 }
 
-/** The first begins with what the data plane cannot do. */
+/** The first begins with what the data plane cannot do. One without content is not made. */
 export type RenderedFiles = readonly [RenderedFile, ...RenderedFile[]];
 
 export interface NamedText {
@@ -32,6 +32,11 @@ export function renderedFile(
   introduction: readonly string[] = [],
 ): RenderedFile {
   return { name, introduction, content };
+}
+
+/** An object of Kubernetes. */
+export function manifest(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
+  return { apiVersion, kind, metadata, spec };
 }
 
 /** The first line is the mark; the second has a checksum of what follows it, by which an edit shows. */

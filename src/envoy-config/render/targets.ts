@@ -8,7 +8,7 @@ import { defaultOptions, type EnvoySettings, isInPod, type RenderOptions, type R
 import type { Members } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type DataPlane, dataPlanes } from './capabilities.ts';
-import { gatewayFiles, gatewayRoutesProblem } from './envoy-gateway-files.ts';
+import { envoyGatewayFiles, envoyGatewayProblem } from './envoy-gateway.ts';
 import { partsFile } from './envoy-parts.ts';
 import { gatewayApiFiles, gatewayApiProblem } from './gateway-api.ts';
 import { istioFiles, istioProblem } from './istio.ts';
@@ -137,8 +137,8 @@ export const targets: Readonly<Record<string, Target>> = {
     ],
     defaults: serviceDefaults,
     warning: inPodWarning,
-    problem: gatewayRoutesProblem,
-    files: gatewayFiles,
+    problem: envoyGatewayProblem,
+    files: envoyGatewayFiles,
   },
   'gateway-api': {
     summary: 'an HTTPRoute with the filter ExternalAuth, for Cilium and agentgateway',
