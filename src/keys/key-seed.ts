@@ -31,21 +31,12 @@ export interface KeySeedSettings {
   readonly onResult: (problem: string | undefined) => void;
 }
 
-export interface KeySeed {
-  /** The last seed if it may be used. Never rejects. */
-  load(): Promise<InheritedKeys | undefined>;
-  /** Written in the order of the calls. */
-  save(publicJwks: KeySet['publicJwks'], confirmedWallMs: number): void;
-  /** Resolves when all writes are done. Never rejects. */
-  written(): Promise<void>;
-}
-
 // The set is a string in JSON, whose escapes can double it.
 const maxSeedBytes = 2 * maxDocumentBytes + 16 * 1024;
 // Older versions had the certificate authorities of their fetch.
 const seedVersion = 5;
 
-export function createKeySeed(settings: KeySeedSettings): KeySeed {
+export function createKeySeed(settings: KeySeedSettings) {
   const { cacheDirectory, issuers, location, algorithms, readOnly, maxAgeMs, wallNow, onResult } = settings;
   const path = join(cacheDirectory, `${sha256(location)}.json`);
   let writing: Promise<void> = Promise.resolve();
@@ -83,17 +74,20 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
   }
 
   return {
-    async load() {
+    /** The last seed if it may be used. Never rejects. */
+    async load(): Promise<InheritedKeys | undefined> {
       const loaded = await read();
       if (typeof loaded !== 'string') return loaded;
       onResult(`seed not used: ${loaded}`);
       return undefined;
     },
-    save(keys, confirmedWallMs) {
+    /** Written in the order of the calls. */
+    save(keys: KeySet['publicJwks'], confirmedWallMs: number): void {
       if (readOnly) return;
       const jwks = JSON.stringify({ keys });
       writing = writing.then(async () => onResult(await write(jwks, Math.floor(confirmedWallMs))));
     },
+    /** Resolves when all writes are done. Never rejects. */
     written: () => writing,
   };
 }

@@ -7,14 +7,13 @@ import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import {
   type FetchFiles,
+  type FetchRequest,
   type FetchResult,
   fetchDocument,
-  type Lookup,
   maxDocumentBytes,
   type Validator,
 } from './fetch.ts';
 import { parseDocument } from './jwks.ts';
-import type { ProxySettings } from './proxy.ts';
 
 export interface IssuerKeySettings extends FetchFiles {
   readonly issuer: string;
@@ -27,15 +26,6 @@ export interface IssuerKeySettings extends FetchFiles {
   readonly bearerTokenFile?: string | undefined;
   /** Whether a key URL may be http to any host. Defaults to false. */
   readonly allowHttp?: boolean | undefined;
-}
-
-/** Never rejects. Settles as soon as the signal aborts. A 304 is accepted only with a validator. */
-export type ReadSource = (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult>;
-
-interface SourceOptions {
-  readonly timeoutMs: number;
-  readonly proxy: ProxySettings;
-  readonly lookup?: Lookup | undefined;
 }
 
 const maxShownIssuer = 256;
@@ -53,8 +43,14 @@ export function sourceFiles(settings: IssuerKeySettings): readonly string[] {
   return files.filter(file => file !== undefined);
 }
 
-/** Throws if no source is set, which the configuration does not allow. */
-export function createSource(settings: IssuerKeySettings, { timeoutMs, proxy, lookup }: SourceOptions): ReadSource {
+/**
+ * Returns a function that reads the source. It never rejects, settles as soon as the signal aborts, and accepts a 304 only with a validator.
+ * Throws if no source is set, which the configuration does not allow.
+ */
+export function createSource(
+  settings: IssuerKeySettings,
+  { timeoutMs, proxy, lookup }: Pick<FetchRequest, 'proxy' | 'lookup'> & { readonly timeoutMs: number },
+): (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult> {
   const { issuer, jwksUrl, discoveryUrl, jwksFile, bearerTokenFile, allowHttp = false } = settings;
   if (jwksFile !== undefined) return signal => withinTime(timeoutMs, signal, () => readKeyFile(jwksFile));
   const configured = jwksUrl ?? discoveryUrl;
@@ -70,10 +66,7 @@ export function createSource(settings: IssuerKeySettings, { timeoutMs, proxy, lo
 
   async function discover(url: string, signal: AbortSignal): Promise<string | Problem> {
     const document = await get(url, undefined, signal);
-    const found =
-      document.kind === 'document'
-        ? parseDiscovery(document.bytes, { url, issuer, allowHttp, mediaType: document.mediaType })
-        : document;
+    const found = document.kind === 'document' ? parseDiscovery(document, { url, issuer, allowHttp }) : document;
     if (typeof found === 'string') return found;
     return problem(`discovery: ${found.kind === 'problem' ? found.problem : 'status 304'}`);
   }
@@ -96,15 +89,10 @@ async function loadBearerToken(file: string): Promise<string | Problem> {
 
 /** The jwks_uri of metadata (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
 export function parseDiscovery(
-  bytes: Uint8Array,
-  from: {
-    readonly url: string;
-    readonly issuer: string;
-    readonly allowHttp: boolean;
-    readonly mediaType?: string | undefined;
-  },
+  { bytes, mediaType }: Pick<Extract<FetchResult, { kind: 'document' }>, 'bytes' | 'mediaType'>,
+  from: { readonly url: string; readonly issuer: string; readonly allowHttp: boolean },
 ): string | Problem {
-  const json = parseDocument(bytes, from.mediaType);
+  const json = parseDocument(bytes, mediaType);
   if (json.kind === 'problem') return json;
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('not an object');

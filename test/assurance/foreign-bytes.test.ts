@@ -238,9 +238,9 @@ describe('any bytes', () => {
         [...jsonWords, ...words],
       ),
     );
-    expect(parseDiscovery(Buffer.from(JSON.stringify(known[0])), from)).to.equal(jwks_uri);
+    expect(parseDiscovery({ bytes: Buffer.from(JSON.stringify(known[0])) }, from)).to.equal(jwks_uri);
     const property = fc.property(documents, bytes => {
-      const found = parseDiscovery(bytes, from);
+      const found = parseDiscovery({ bytes }, from);
       if (typeof found !== 'string') return;
       const metadata = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
       expect(metadata).to.include({ issuer, jwks_uri: found });
