@@ -193,7 +193,7 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
         const gzip = createGzip({ level: 9 });
         gzip.pipe(response);
         response.on('close', () => gzip.destroy());
-        pour(fault.bytes ?? 300 * megabyte, gzip);
+        pour(fault.bytes ?? 30 * megabyte, gzip);
         return;
       }
       case 'redirect':

@@ -1,4 +1,6 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
+import { createSecureContext } from 'node:tls';
+import { rootsInForce } from '../keys/fetch.ts';
 import { KeyFileError } from '../keys/key-ring.ts';
 import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
@@ -53,7 +55,8 @@ export const verify = defineCommand({
     const to = values['connect-to'];
     const connectTo = to === undefined ? undefined : parsePeerAddress(to);
     if (connectTo?.kind === 'problem') throw new CommandError(`--connect-to ${connectTo.problem}`);
-    const ca = caFile === undefined ? undefined : (await loadCertificates('--ca', caFile)).join('');
+    const trusted = caFile === undefined ? undefined : [...rootsInForce(), ...(await loadCertificates('--ca', caFile))];
+    const secureContext = trusted && createSecureContext({ ca: trusted });
     // The machine has the files of the service only by chance.
     const settings = await loadFetchSettings('verify', file, io, { readsNamedFiles: false });
     const { config } = settings;
@@ -66,7 +69,8 @@ export const verify = defineCommand({
     const token = authorization === undefined ? undefined : readGivenToken(authorization, config);
     const { rings, stop } = await loadKeys(settings);
     try {
-      const gateway = { url, connectTo, from: config.token.from, ca, userAgent: `account-authz-verify/${version}` };
+      const userAgent = `account-authz-verify/${version}`;
+      const gateway = { url, connectTo, from: config.token.from, secureContext, userAgent };
       const verification = await verifyGateway({ gateway, config, rings, revocations, token });
       if (json || verification.asked.length > 0)
         io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));

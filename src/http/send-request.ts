@@ -2,21 +2,21 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
-import { checkServerIdentity } from 'node:tls';
+import { checkServerIdentity, type SecureContext } from 'node:tls';
 import { hostOf, portOf } from '../text/url.ts';
 import { Agent, request as httpRequest } from './node-http.ts';
 
 /** The signal bounds the whole exchange, the body included. */
 type SentOptions = Pick<RequestOptions, 'method' | 'path' | 'headers'> & {
   readonly signal: AbortSignal;
-  /** PEM of the authorities to trust in place of the system's. */
-  readonly ca?: readonly string[];
+  /** With the authorities to trust in place of the system's. */
+  readonly secureContext?: SecureContext | undefined;
   /** Where to connect; the server has to prove the host of the URL all the same. Defaults to host and port of the URL. */
   readonly connectTo?: { readonly host: string; readonly port: number } | undefined;
 };
 
 /** Rejects with the error of Node if there is no answer. By default the path is that of the URL. */
-export function sendRequest(url: URL, { ca, connectTo, ...options }: SentOptions): Promise<IncomingMessage> {
+export function sendRequest(url: URL, { secureContext, connectTo, ...options }: SentOptions): Promise<IncomingMessage> {
   const host = hostOf(url);
   const { host: peer, port } = connectTo ?? { host, port: portOf(url) };
   const all = { host: peer, port, path: `${url.pathname}${url.search}`, ...options };
@@ -27,7 +27,7 @@ export function sendRequest(url: URL, { ca, connectTo, ...options }: SentOptions
       checkServerIdentity(host, certificate),
     // NODE_TLS_REJECT_UNAUTHORIZED turns nothing off.
     rejectUnauthorized: true,
-    ...(ca && { ca: [...ca] }),
+    ...(secureContext && { secureContext }),
   };
   return new Promise((resolve, reject) => {
     // A new agent: the global one may use a proxy (NODE_USE_ENV_PROXY).

@@ -75,7 +75,7 @@ describe('{acc} in an issuer', () => {
         const account = accountIn(issuer, iss);
         if (account !== undefined) expect(issuer.replace('{acc}', account)).to.equal(iss);
       }),
-      runs(500),
+      runs(200),
     );
   });
 

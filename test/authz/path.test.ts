@@ -126,7 +126,7 @@ describe('parseRequestTarget', () => {
         const served = new URL(target, 'http://lab.test').pathname.replace(/\/$/, '').split('/').slice(1);
         expect(parsed).to.have.property('segments').that.deep.equals(served);
       }),
-      runs(2000),
+      runs(500),
     );
   });
 

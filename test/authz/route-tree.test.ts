@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { parseRequestTarget, type RequestPath } from '../../src/authz/path.ts';
 import { parseRouteTemplate } from '../../src/authz/route-template.ts';
 import { compileRoutes, matchRoutes, type Route, type RouteDefinition } from '../../src/authz/route-tree.ts';
+import { runs } from '../support/foreign-bytes.ts';
 import { searchRoutes } from './route-search.ts';
 
 const match = (paths: readonly string[], segments: readonly string[]) =>
@@ -170,7 +171,7 @@ describe('route tree', () => {
   }
 
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
-  it(`agrees with a linear search on 5,000 random configurations and paths (seed ${seed})`, () => {
+  it(`agrees with a linear search on random configurations and paths (seed ${seed})`, () => {
     const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB', 'a.b', 'b:a');
     const template = fc
       .record({
@@ -202,11 +203,11 @@ describe('route tree', () => {
           expect(matchRoutes(compileRoutes(definitions), pathOf(`/${segments.join('/')}`))).to.deep.equal(found);
         },
       ),
-      { numRuns: 5_000, seed },
+      { ...runs(1000), seed },
     );
     expect([...outcomes.keys()]).to.have.members(['match', notLiteral, notWhole, notPermitted, 'no route matches']);
     // Each outcome is frequent enough to be compared.
-    for (const count of outcomes.values()) expect(count).to.be.above(100);
+    for (const count of outcomes.values()) expect(count).to.be.above(20);
   });
 
   // A linear search would take a thousand times as long.

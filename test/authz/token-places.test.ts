@@ -102,7 +102,7 @@ describe('readToken', () => {
         const reading = read({ authorization: [], cookie: [...before, 'token=c', ...after].join('; ') });
         expect(reading).to.include({ token: 'c', otherCookies: [...before, ...after].join('; ') });
       }),
-      runs(200),
+      runs(100),
     );
   });
 
@@ -113,7 +113,7 @@ describe('readToken', () => {
         const reading = read({ authorization, 'x-token': token, cookie: `${cookie};token=x` });
         expect(reading.kind === 'token' || reading.reason === 'request_invalid').to.equal(true);
       }),
-      runs(500),
+      runs(200),
     );
   });
 });

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type ConfigProblem, formatProblems } from '../../src/config/problems.ts';
+import { runs } from '../support/foreign-bytes.ts';
 import { good, positionsOf } from './load-lab.ts';
 
 const tooManyValues = 'the file must not have more than 40000 values, those that its aliases repeat among them';
@@ -312,7 +313,7 @@ listen: 0.0.0.0:9191
           expect(line).to.match(problems.length > 0 ? /^f:[1-9][0-9]*:[1-9][0-9]*: [^\p{C}]+$/u : /^$/);
         }
       }),
-      { numRuns: 100 },
+      runs(60),
     );
   });
 });

@@ -7,6 +7,7 @@ import { changed, configOf, fixtureFolder, problemsOf, writeFixture } from '../.
 import { secrets } from '../../lab/secrets.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { runs } from '../support/foreign-bytes.ts';
 import { good, positionsOf } from './load-lab.ts';
 
 describe('configuration file', () => {
@@ -107,7 +108,7 @@ describe('configuration file', () => {
           secrets.show('command', JSON.stringify(loaded));
           expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
         }),
-        { numRuns: 100 },
+        runs(30),
       );
     });
   });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { accountsInQuery, compileAccountParameters } from '../../src/authz/places/query-place.ts';
 import { methodOverridePattern } from '../../src/envoy-config/method-override.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 const pattern = RE2JS.compile(methodOverridePattern);
 const noParameters = compileAccountParameters([]);
@@ -46,7 +47,7 @@ describe('the pattern of a query that overrides the method', () => {
   it('matches each query that the check would refuse', () => {
     fc.assert(
       fc.property(query, text => !isRefusedByCheck(text) || isRefusedByEnvoy(text)),
-      { numRuns: 2000 },
+      runs(300),
     );
   });
 

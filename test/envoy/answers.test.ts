@@ -9,6 +9,7 @@ import { authorizationService } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { principal } from '../support/facts.ts';
+import { runs } from '../support/foreign-bytes.ts';
 import { refusalOf } from '../support/refusal.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] };
@@ -77,7 +78,7 @@ describe('answers', () => {
       fc.property(made, ({ decision, context }) => {
         expect(shared.encode(decision, context).equals(serialized(decision, context))).to.equal(true);
       }),
-      { numRuns: 1000 },
+      runs(200),
     );
   });
 

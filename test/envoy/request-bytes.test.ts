@@ -82,7 +82,7 @@ describe('bytes of a CheckRequest', () => {
         const bytes = Buffer.from(requestSerialize(each as unknown as CheckRequestMessage));
         expect(read(readRequestFacts(bytes))).to.deep.equal(readWithLoader(requestDeserialize(bytes)));
       }),
-      runs(600),
+      runs(200),
     );
   });
 
@@ -144,7 +144,7 @@ describe('bytes of a CheckRequest', () => {
           expect(error).to.be.an('error').that.is.not.a('TypeError');
         }
       }),
-      runs(600),
+      runs(200),
     );
   });
 });

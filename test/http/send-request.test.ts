@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createRawServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { readStart, sendRequest } from '../../src/http/send-request.ts';
@@ -62,7 +63,11 @@ describe('sendRequest', () => {
   it('trusts the given authorities, and compares the certificate with the URL whatever the Host header is', async () => {
     const url = await serve(ok, 'https');
     const headers = { host: 'api.example.com' };
-    const answer = await sendRequest(url, { signal: signal(), ca: [certificate.cert], headers });
+    const answer = await sendRequest(url, {
+      signal: signal(),
+      secureContext: createSecureContext({ ca: certificate.cert }),
+      headers,
+    });
     expect((await readStart(answer, 10)).toString()).to.equal('ok');
     expect(requests[0]?.headers.host).to.equal('api.example.com');
   });

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createRevocationList, type RevocableToken, selectorNames } from '../../src/revocation/revocation-list.ts';
 import { principal } from '../support/facts.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 /** An entry of the revocation file. */
 interface Entry {
@@ -135,7 +136,7 @@ describe('revocation list', () => {
           expect(matching.map(named)).to.include(found.replace(', issuedBefore', ''));
         }
       }),
-      { numRuns: 600 },
+      runs(150),
     );
   });
 

@@ -6,6 +6,7 @@ import { type Refusal, refusal } from '../../src/authz/refusal.ts';
 import type { Claims } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedToken, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { account, identity } from '../support/facts.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 const claims = (exp: number): Claims => ({
   kind: 'claims',
@@ -173,7 +174,7 @@ describe('verified token cache', () => {
           }
         },
       ),
-      { numRuns: 250 },
+      runs(80),
     );
   });
 });

@@ -143,9 +143,9 @@ describe('accountsInQuery', () => {
     for (const pattern of ['+', '!', '[', '.', ';', '=', ';a%41', ';=', '%25', '%u0061', '\u0301\u0316', '\ufdfa']) {
       const query = (length: number): string => `account_id.%41${pattern.repeat(length / pattern.length)}x=1`;
       const fastestMs = (length: number): number =>
-        Math.min(...Array.from({ length: 5 }, () => processorMs(() => accountsInQuery(parameters, query(length)))));
+        Math.min(...Array.from({ length: 3 }, () => processorMs(() => accountsInQuery(parameters, query(length)))));
       // The query is 16 times as long: quadratic work would take 256 times as long.
-      expect(fastestMs(8 * 8192), JSON.stringify(pattern)).to.be.below(80 * Math.max(fastestMs(4096), 1));
+      expect(fastestMs(4 * 8192), JSON.stringify(pattern)).to.be.below(80 * Math.max(fastestMs(2048), 1));
     }
   });
 
@@ -158,7 +158,7 @@ describe('accountsInQuery', () => {
         const taken = new URLSearchParams(query).getAll('account_id');
         expect('kind' in found ? taken : found).to.deep.equal(taken);
       }),
-      runs(2000),
+      runs(500),
     );
   });
 });

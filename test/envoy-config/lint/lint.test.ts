@@ -69,7 +69,7 @@ describe('lint of arbitrary input', () => {
       fc.property(fc.anything({ maxDepth: 4 }), value => {
         expect(lintBootstrap(value, config)).to.not.have.length(0);
       }),
-      runs(100),
+      runs(50),
     );
   });
 
@@ -89,7 +89,7 @@ describe('lint of arbitrary input', () => {
           expect(odd).to.deep.equal([]);
         },
       ),
-      runs(100),
+      runs(30),
     );
   });
 

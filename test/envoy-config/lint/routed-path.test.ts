@@ -5,6 +5,7 @@ import { parseRouteTemplate, type RouteTemplate } from '../../../src/authz/route
 import { ProtoValue } from '../../../src/envoy-config/lint/proto-value.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from '../../../src/envoy-config/lint/route-match.ts';
 import { findRouted, indexMatches, indexProtectedRoutes } from '../../../src/envoy-config/lint/routed-path.ts';
+import { runs } from '../../support/foreign-bytes.ts';
 
 const segment = fc.constantFrom('a', 'A', 'ab', 'b', 'x1');
 const pathOf = (parts: readonly string[]): string => `/${parts.join('/')}`;
@@ -40,7 +41,7 @@ const match = fc.oneof({ arbitrary: literalMatch, weight: 6 }, { arbitrary: temp
 
 describe('findRouted', () => {
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
-  it(`agrees with a brute-force search in 5,000 random bootstraps (seed ${seed})`, () => {
+  it(`agrees with a brute-force search in random bootstraps (seed ${seed})`, () => {
     const counts = { found: 0, none: 0 };
     fc.assert(
       fc.property(
@@ -63,9 +64,9 @@ describe('findRouted', () => {
           expect(before.some(each => each.isSure && each.takes(found))).to.equal(false);
         },
       ),
-      { numRuns: 5_000, seed },
+      { ...runs(1000), seed },
     );
-    expect(Math.min(counts.found, counts.none)).to.be.above(250);
+    expect(Math.min(counts.found, counts.none)).to.be.above(50);
   });
 });
 
