@@ -88,14 +88,17 @@ const harmlessValues: ReadonlyMap<string, RegExp> = new Map([
   ['cache-control', /^\s*(?:no-store|no-cache|private)\b/i],
   ['access-control-allow-origin', /^\*$/],
   ['access-control-allow-credentials', /^false$/],
-  ['set-cookie', /^$/],
-  ['location', /^$/],
-  ['refresh', /^$/],
 ]);
+const noValue: ReadonlySet<string> = new Set(
+  'set-cookie location refresh expires alt-svc surrogate-control cdn-cache-control connection content-length transfer-encoding'.split(
+    ' ',
+  ),
+);
 
 function isHarmless({ at, sets, removes }: Mutation): boolean {
   if (sets === undefined) return !removes('vary') && !removes('cache-control');
   const name = sets.toLowerCase();
+  if (noValue.has(name)) return false;
   if (name !== 'vary') return harmlessValues.get(name)?.test(at.parent.field('value').text() ?? '') ?? true;
   const option = at.parent.parent;
   const isAppended = /^(?:0|APPEND\w*)$/i.test(option.field('append_action').scalarText() ?? '0');

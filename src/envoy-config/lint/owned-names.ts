@@ -30,7 +30,13 @@ export interface OwnedNames {
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
 // They tell where the body ends, or which headers the next hop removes.
-const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection', 'upgrade']);
+const framing: ReadonlySet<string> = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'proxy-connection',
+  'upgrade',
+]);
 
 /** Samples of what CGI and WSGI read as one of these names: each other sign for all hyphens, a dot for the first or the last. */
 export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
