@@ -18,14 +18,8 @@ type Texts = readonly string[];
 
 interface Template {
   readonly bytes: Buffer;
-  readonly placeholders: readonly Placeholder[];
-}
-
-/** Where to write a text. */
-interface Placeholder {
-  readonly start: number;
-  /** Index into `Texts`. */
-  readonly text: number;
+  /** Where to write which of `Texts`. */
+  readonly placeholders: readonly { readonly start: number; readonly text: number }[];
 }
 
 // 0.6 KB each. When the map is full, it is cleared: verified names and accounts have few lengths.
@@ -96,8 +90,8 @@ export function createAnswers(settings: ResponseSettings): Answers {
 }
 
 /** The places where two renderings differ; `upper` has the letters from 'A' on. */
-function findPlaceholders(upper: Buffer, lower: Buffer): Placeholder[] {
-  const placeholders: Placeholder[] = [];
+function findPlaceholders(upper: Buffer, lower: Buffer): Template['placeholders'] {
+  const placeholders: { start: number; text: number }[] = [];
   for (let at = 0; at < upper.length; at += 1) {
     if (upper[at] === lower[at]) continue;
     const begins = at === 0 || upper[at - 1] === lower[at - 1];

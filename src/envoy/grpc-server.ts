@@ -48,11 +48,6 @@ const checkMethods = {
   },
 };
 
-interface CheckCall {
-  readonly request: RequestFacts;
-  readonly metadata: Metadata;
-}
-
 /** After this long without a call, the clients are assumed to have gone elsewhere. */
 const quietMs = 1000;
 
@@ -75,8 +70,11 @@ export async function startGrpcServer(options: {
   const activity = { inFlight: 0, lastCallAt: performance.now() };
 
   server.addService(checkMethods, {
-    Check: (call: CheckCall, answer: (error: object | null, bytes?: Buffer) => void) => {
-      const checked = check(call.request, call.metadata);
+    Check: (
+      { request, metadata }: { readonly request: RequestFacts; readonly metadata: Metadata },
+      answer: (error: object | null, bytes?: Buffer) => void,
+    ) => {
+      const checked = check(request, metadata);
       if (!(checked instanceof Promise)) {
         activity.lastCallAt = performance.now();
         return answer(null, checked);
