@@ -20,24 +20,24 @@ const introduction = [
   'Check the whole with: account-authz check-config --config FILE --envoy YOUR-BOOTSTRAP',
 ];
 
-/** Nothing else of the bootstrap changes. */
-function shadowParts(settings: EnvoySettings): Members {
+function clusterParts(settings: EnvoySettings): Members {
   return {
     layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime(settings)),
     cluster: above('Add to static_resources.clusters.', toMembers(authzClusterSettings(settings))),
-    http_filters: above(
-      'Put at the start of http_filters of each connection manager that leads to the service.',
-      authzFilters(settings),
-    ),
   };
+}
+
+/** Nothing else of the bootstrap changes. */
+function shadowParts(settings: EnvoySettings): Members {
+  const comment = 'Put at the start of http_filters of each connection manager that leads to the service.';
+  return { ...clusterParts(settings), http_filters: above(comment, authzFilters(settings)) };
 }
 
 function parts(settings: EnvoySettings): Members {
   const { routes, domains, name, ...corsSettings } = virtualHost(settings);
   const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
   return {
-    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime(settings)),
-    cluster: above('Add to static_resources.clusters.', toMembers(authzClusterSettings(settings))),
+    ...clusterParts(settings),
     connection_manager: above(
       'Add to the settings of the HttpConnectionManager of each listener that leads to the service, in place of its own.',
       managerMembers(settings),

@@ -7,7 +7,7 @@ import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { envoyFilter, podLabels } from './istio-filter.ts';
-import { type RenderedFiles, renderedFile } from './rendered-files.ts';
+import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
 const ownPod = 'account-authz.internal';
@@ -40,30 +40,22 @@ export function istioProblem(settings: RenderSettings): string | undefined {
 
 export function istioFiles(settings: RenderSettings): RenderedFiles {
   const { attach, isShadow } = settings;
+  const isWaypoint = attach === 'waypoint';
+  const checked = [
+    'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
+    ...(attach === 'gateway'
+      ? ['So the gateway must be of this API alone; beside others, attach to the workload (--attach sidecar).']
+      : []),
+  ];
   return [
+    renderedFile('authorization-policy.yaml', authorizationPolicies(settings), isShadow ? shadowIntroduction : checked),
     renderedFile(
-      'authorization-policy.yaml',
-      authorizationPolicies(settings),
-      isShadow
-        ? shadowIntroduction
-        : [
-            'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
-            ...(attach === 'gateway'
-              ? ['So the gateway must be of this API alone; beside others, attach to the workload (--attach sidecar).']
-              : []),
-          ],
+      'envoy-filter.yaml',
+      isWaypoint ? [] : [resource('networking.istio.io/v1alpha3', 'EnvoyFilter', settings, envoyFilter(settings))],
+      [
+        'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
+      ],
     ),
-    ...(attach === 'waypoint'
-      ? []
-      : [
-          renderedFile(
-            'envoy-filter.yaml',
-            [resource('networking.istio.io/v1alpha3', 'EnvoyFilter', settings, envoyFilter(settings))],
-            [
-              'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
-            ],
-          ),
-        ]),
     isInPod(settings.authz)
       ? renderedFile(
           'service-entry.yaml',
@@ -77,7 +69,7 @@ export function istioFiles(settings: RenderSettings): RenderedFiles {
           [destinationRule(settings)],
           [
             'How the mesh reaches account-authz. Whoever answers there decides: require mutual TLS for its pods (PeerAuthentication, STRICT).',
-            ...(attach === 'waypoint'
+            ...(isWaypoint
               ? [
                   'Its Service needs a cluster IP: a waypoint reaches no pod of a Service with `clusterIP: None`, and answers 503.',
                 ]
@@ -101,7 +93,7 @@ function resource(
   spec: Members,
   name = 'account-authz',
 ): Members {
-  return { apiVersion, kind, metadata: { name: named(settings, name), namespace: settings.namespace }, spec };
+  return manifest(apiVersion, kind, { name: named(settings, name), namespace: settings.namespace }, spec);
 }
 
 function named({ name: prefix }: RenderSettings, name: string): string {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
-import { type RenderedFiles, renderedFile } from './rendered-files.ts';
+import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const user = 65_532;
 /** While this pod's endpoint is taken back everywhere. */
@@ -47,15 +47,11 @@ export function kubernetesFiles(settings: RenderSettings): RenderedFiles {
     renderedFile('account-authz.yaml', [accountAuthzPatch(settings)]),
     ...(authz.kind === 'unix' ? [renderedFile('socket.yaml', [socketPatch(dirname(authz.path))])] : []),
   ];
+  const names = patches.map(({ name }) => name);
   return [
     renderedFile(
       'kustomization.yaml',
-      [
-        sidecarKustomization(
-          settings,
-          patches.map(({ name }) => name),
-        ),
-      ],
+      [sidecarKustomization(settings, names)],
       [
         'Envoy in front of the app and account-authz beside it, as native sidecars (Kubernetes 1.30 or later) of every Deployment with the',
         'label. The app listens on loopback, so that nobody bypasses Envoy.',
@@ -69,12 +65,7 @@ export function kubernetesFiles(settings: RenderSettings): RenderedFiles {
 
 /** A strategic merge patch for a Deployment, whatever its name. */
 function podPatch(spec: Members, labels?: Members): Members {
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'any' },
-    spec: { template: { metadata: labels && { labels }, spec } },
-  };
+  return manifest('apps/v1', 'Deployment', { name: 'any' }, { template: { metadata: labels && { labels }, spec } });
 }
 
 // A cached token beyond those of the default may take 768 bytes (token/verified-tokens.ts), and V8 uses half of the container's memory for its
