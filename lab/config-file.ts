@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../src/config/load.ts';
+import { validateConfig } from '../src/config/load.ts';
 import { secrets } from './secrets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'account-authz-config-'));
@@ -11,10 +11,18 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 /** Writes the file and returns its absolute name. A value, which may be effective settings, is written as JSON, which is YAML. */
 export function writeFixture(name: string, content: unknown): string {
   const file = join(folder, name);
-  const asJson = (_: string, value: unknown) => (value instanceof Map ? Object.fromEntries(value) : value);
-  const isText = typeof content === 'string' || content instanceof Uint8Array;
-  writeFileSync(file, isText ? content : JSON.stringify(content, asJson));
+  writeFileSync(file, toText(content));
   return file;
+}
+
+function toText(content: unknown): string | Uint8Array {
+  if (typeof content === 'string' || content instanceof Uint8Array) return content;
+  return JSON.stringify(content, (_, value) => (value instanceof Map ? Object.fromEntries(value) : value));
+}
+
+/** Loads a file with this content that stands in the folder of the fixtures, without writing it. */
+function validated(content: unknown): ReturnType<typeof validateConfig> {
+  return validateConfig({ kind: 'bytes', bytes: Buffer.from(toText(content)) }, join(folder, 'config.yaml'));
 }
 
 export function fixtureFolder(): string {
@@ -55,7 +63,7 @@ export function changed(changes: Readonly<Record<string, unknown>>): unknown {
 
 /** `place: message` of each problem of a file with this content; empty for a valid one. */
 export async function problemsOf(content: unknown): Promise<readonly string[]> {
-  const loaded = await loadConfig(writeFixture('config.yaml', content));
+  const loaded = await validated(content);
   const problems = loaded.kind === 'config' ? [] : loaded.problems;
   secrets.show('command', JSON.stringify(problems));
   return problems.map(({ place, message }) => `${place}: ${message}`);
@@ -63,13 +71,13 @@ export async function problemsOf(content: unknown): Promise<readonly string[]> {
 
 /** The place of each problem. */
 export async function placesOf(content: unknown): Promise<readonly string[]> {
-  const loaded = await loadConfig(writeFixture('config.yaml', content));
+  const loaded = await validated(content);
   return loaded.kind === 'config' ? [] : loaded.problems.map(({ place }) => place);
 }
 
 /** The effective settings of a valid file. */
 export async function configOf(content: unknown) {
-  const loaded = await loadConfig(writeFixture('config.yaml', content));
+  const loaded = await validated(content);
   if (loaded.kind === 'misconfiguration') throw new Error(`invalid: ${JSON.stringify(loaded.problems)}`);
   return loaded.config;
 }
