@@ -44,7 +44,7 @@ const css = `
   color-scheme: light dark;
   --page: light-dark(#f5f6f8, #12161b); --card: light-dark(#fff, #1a2027); --line: light-dark(#dde2e8, #2e3741);
   --text: light-dark(#1b2430, #e3e8ed); --muted: light-dark(#55606e, #a2adb9); --link: light-dark(#0b5cad, #7db7f5);
-  --allow: light-dark(#1f7a57, #46b587); --deny: light-dark(#54739c, #7d9fca); --trouble: light-dark(#b3470e, #ee8f56);
+  --good: light-dark(#1f7a57, #46b587); --trouble: light-dark(#b3470e, #ee8f56);
 }
 * { box-sizing: border-box; }
 body { max-width: 68rem; margin: 0 auto; padding: 1.5rem 1rem; background: var(--page); color: var(--text); }
@@ -59,7 +59,7 @@ main, .issuers { display: grid; grid-template-columns: repeat(auto-fit, minmax(m
 main { margin: 1rem 0; }
 section { min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
 .wide { grid-column: 1 / -1; }
-.good, .bad { color: var(--allow); font-weight: 600; }
+.good, .bad { color: var(--good); font-weight: 600; }
 .bad { color: var(--trouble); }
 .alarm { border-color: var(--trouble); border-left-width: .4rem; }
 .alarm h2 { color: var(--trouble); }
@@ -74,13 +74,6 @@ th, td { padding: .3rem .5rem .3rem 0; border-bottom: 1px solid var(--line); tex
 tfoot > tr > * { font-weight: 600; }
 main .routes td, main .routes code { overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; }
-.share { width: 22%; }
-.share svg { display: block; width: 100%; height: .55rem; background: var(--line); border-radius: .25rem; }
-.allow { fill: var(--allow); }
-.deny { fill: var(--deny); }
-.unavailable { fill: var(--trouble); }
-@media (max-width: 30rem) { .share { display: none; } }
-@media (forced-colors: active) { rect { fill: CanvasText; } }
 `;
 
 /** The hash below counts each byte between the tags. */

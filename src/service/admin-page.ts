@@ -1,17 +1,11 @@
-// The admin page: the state of this process on one screen, built for each request, and what of it needs attention. It shows what /readyz
-// and /metrics show, and nothing of any request or token.
+// The admin page: the state of this process on one screen, built for each request, and what of it needs attention. It shows nothing of any
+// request or token.
 import { type GridCell, type GridPolicy, permissionGrid } from '../authz/permission-grid.ts';
-import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
+import { refusalAnswers } from '../authz/refusal.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
 import { codes, type Html, html, pairList, pairs, section, styleElement } from './admin-html.ts';
-import type { LatencySummary, MetricsSummary } from './metrics-summary.ts';
 import type { ReloadStatus, RevocationStatus } from './reload-record.ts';
-
-/** Members of the configuration. */
-interface PolicyFacts extends GridPolicy {
-  readonly issuers: readonly { readonly issuer: string; readonly accounts: readonly string[] }[];
-}
 
 export interface AdminPageFacts {
   readonly version: string;
@@ -22,15 +16,17 @@ export interface AdminPageFacts {
   readonly ready: boolean;
   readonly draining: boolean;
   readonly issuers: readonly KeyRingStatus[];
-  /** `keys.maxAgeSeconds` and `cache.maxTokens` of the configuration in effect. */
+  /** `keys.maxAgeSeconds` of the configuration in effect. */
   readonly maxAgeSeconds: number;
-  readonly maxTokens: number;
   readonly reload?: ReloadStatus | undefined;
   /** Undefined without a list. */
   readonly revocations?: RevocationStatus | undefined;
-  readonly metrics: MetricsSummary;
-  /** The policy of the configuration in effect. */
-  readonly policy: PolicyFacts;
+  /** The number of checks by reason, as in /metrics. */
+  readonly decisions: ReadonlyMap<string, number>;
+  /** Members of the configuration in effect. */
+  readonly policy: GridPolicy & {
+    readonly issuers: readonly { readonly issuer: string; readonly accounts: readonly string[] }[];
+  };
 }
 
 /** How often the browser reloads the page, if the reader chose that. */
@@ -39,7 +35,7 @@ const reloadingQuery = `reload=${reloadSeconds}`;
 
 export function renderAdminPage(given: AdminPageFacts, query: string): string {
   const facts = { ...given, issuers: attentionFirst(given) };
-  const { version, nodeVersion, uptimeSeconds, nowMs, metrics } = facts;
+  const { version, nodeVersion, uptimeSeconds, nowMs } = facts;
   const reloads = query === reloadingQuery;
   const points = attentionPoints(facts);
   const [word, look] = stateOf(facts, points.length === 0);
@@ -63,11 +59,8 @@ ${styleElement}
 ${points.length === 0 ? section('wide', 'Nothing needs attention.', html``) : section('wide alarm', 'Needs attention', renderAttention(points))}
 ${section('wide', 'Issuers and their keys', renderIssuers(facts))}
 ${section('wide routes', 'Routes', renderRoutes(facts.policy))}
-${section('', 'Decisions since start', renderDecisions(metrics.checks))}
-${section('', 'Check duration since start', renderLatency(metrics.latency))}
-${section('', 'Cache of verified tokens', renderTokenCache(facts))}
-${section('', 'Configuration', renderReload(facts))}
-${section('', 'Revocation list', renderRevocations(facts))}
+${section('', 'Decisions since start', renderDecisions(facts.decisions))}
+${section('', 'Configuration', renderConfiguration(facts))}
 </main>
 <footer><nav aria-label="Other pages"><a href="metrics">/metrics</a> <a href="readyz">/readyz</a> <a href="livez">/livez</a></nav></footer>
 </body>
@@ -95,7 +88,6 @@ ${left > 0 ? html`<p class="muted">${formatCount(left)} more: <a href="readyz">/
 
 function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
   const { word, look } = issuerState(status, facts);
-  const { success, failure } = facts.metrics.refreshes.get(status.issuer) ?? { success: 0, failure: 0 };
   const ago = status.ageSeconds === undefined ? 'not yet' : `${formatDuration(status.ageSeconds)} ago`;
   const rest = status.state === 'usable' ? `; usable for another ${formatRest(status, facts)}` : '';
   const failed = `failed: ${printable(status.lastProblem ?? 'not named', maxTextLength)}`;
@@ -105,7 +97,6 @@ ${pairs({
   'Keys in use': formatCount(status.keys),
   Confirmed: `${ago}${rest}`,
   'Last refresh': { success: 'succeeded', failure: failed, none: 'none yet' }[status.lastResult ?? 'none'],
-  'Since start': `${formatCount(success)} refreshes succeeded, ${formatCount(failure)} failed`,
   'Key ids': codes(status.kids),
   'May speak for': formatAccounts(facts.policy.issuers.find(({ issuer }) => issuer === status.issuer)?.accounts ?? []),
 })}</article>`;
@@ -117,76 +108,36 @@ function formatAccounts(entries: readonly string[]): string {
   return entries.length === 1 ? '1 entry of accounts' : `${formatCount(entries.length)} entries of accounts`;
 }
 
-type CheckCounts = MetricsSummary['checks'];
-
-function countOf(checks: CheckCounts, reason: string): number {
-  return checks.filter(check => check.reason === reason).reduce((sum, { count }) => sum + count, 0);
+function renderDecisions(decisions: AdminPageFacts['decisions']): Html {
+  const row = (reason: string, answer: number | string): Html => {
+    const count = decisions.get(reason) ?? 0;
+    return html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row"><code>${reason}</code> ${answer}</th><td class="number">${formatCount(count)}</td></tr>\n`;
+  };
+  const refusals = Object.entries(refusalAnswers).map(([reason, { httpStatus }]) => row(reason, httpStatus));
+  const total = [...decisions.values()].reduce((sum, count) => sum + count, 0);
+  return html`<table><thead><tr><th scope="col">Reason and answer</th><th scope="col" class="number">Checks</th></tr></thead>
+<tbody>${row('allowed', '')}${refusals}</tbody>
+<tfoot><tr><th scope="row">All</th><td class="number">${formatCount(total)}</td></tr></tfoot></table>`;
 }
 
-function renderDecisions(checks: CheckCounts): Html {
-  const reasons = Object.keys(refusalAnswers) as readonly Reason[];
-  const rows = reasons.map(reason => ({
-    reason,
-    look: answerOf(reason).decision,
-    answer: answerOf(reason).httpStatus,
-  }));
-  return countTable(
-    'Reason and answer',
-    [{ reason: 'allowed', look: 'allow', answer: '' }, ...rows].map(({ reason, look, answer }) => {
-      return { name: html`<code>${reason}</code> ${answer}`, count: countOf(checks, reason), look };
-    }),
-  );
-}
-
-function renderLatency({ count, sumSeconds, buckets }: LatencySummary): Html {
-  if (count === 0) return html`<p>No check yet.</p>`;
-  let atMost = 0;
-  const rows = buckets.map((bucket, index) => {
-    atMost += bucket.count;
-    const lower = formatShortTime(buckets[index - 1]?.upToSeconds ?? 0);
-    const upper = formatShortTime(bucket.upToSeconds);
-    const isLast = bucket.upToSeconds === Infinity;
-    const name = isLast ? `more than ${lower}` : index === 0 ? `at most ${upper}` : `${lower} to ${upper}`;
-    return { name, bound: isLast ? name : `at most ${upper}`, count: bucket.count, look: 'deny', atMost };
-  });
-  // The bound of the bucket that holds the quantile: true as it stands, an interpolation would be a guess.
-  const quantile = (share: number): string => rows.find(row => row.atMost >= count * share)?.bound ?? '';
-  return html`<p>Half of the checks took ${quantile(0.5)}, 99 of 100 took ${quantile(0.99)}. Mean ${formatShortTime(sumSeconds / count)}.</p>
-${countTable(
-  'Time',
-  rows.filter(row => row.count > 0),
-)}`;
-}
-
-function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts): Html {
-  const { entries, hits, misses } = tokenCache;
-  const share = hits + misses === 0 ? '' : ` (${formatShare(hits, hits + misses)})`;
+function renderConfiguration({ reload, revocations, nowMs }: AdminPageFacts): Html {
+  const since = (seconds: number): string =>
+    `${formatDuration(nowMs / 1000 - seconds)} ago, ${formatInstant(seconds * 1000)}`;
+  const refused = (problems: number): string =>
+    `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in effect`;
   return pairs({
-    Tokens: maxTokens === 0 ? 'turned off' : `${formatCount(entries)} of at most ${formatCount(maxTokens)}`,
-    Hits: `${formatCount(hits)}${share}`,
-    Misses: formatCount(misses),
-  });
-}
-
-function renderReload({ reload, nowMs }: AdminPageFacts): Html {
-  if (reload?.lastResult === undefined) return pairs({ 'Last reload': 'not reloaded since start' });
-  const { lastAtSeconds = 0, problems, needsRestart } = reload;
-  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in effect`;
-  return pairs({
-    'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
-    When: `${formatDuration(nowMs / 1000 - lastAtSeconds)} ago, ${formatInstant(lastAtSeconds * 1000)}`,
-    'Needs a restart': codes(needsRestart),
-  });
-}
-
-function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
-  if (revocations === undefined) return html`<p>No list is configured.</p>`;
-  const { entries, loadedAtSeconds, problems } = revocations;
-  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in force`;
-  return pairs({
-    Entries: formatCount(entries),
-    'In force': `for ${formatDuration(nowMs / 1000 - loadedAtSeconds)}, since ${formatInstant(loadedAtSeconds * 1000)}`,
-    'Last change': problems === 0 ? 'in force' : refused,
+    'Last reload': {
+      success: 'in effect',
+      failure: refused(reload?.problems ?? 0),
+      none: 'not reloaded since start',
+    }[reload?.lastResult ?? 'none'],
+    ...(reload?.lastAtSeconds !== undefined && { When: since(reload.lastAtSeconds) }),
+    'Needs a restart': codes(reload?.needsRestart ?? []),
+    'Revocation list':
+      revocations === undefined
+        ? 'not configured'
+        : `${formatCount(revocations.entries)} entries, loaded ${since(revocations.loadedAtSeconds)}`,
+    ...(revocations !== undefined && revocations.problems > 0 && { 'Its last change': refused(revocations.problems) }),
   });
 }
 
@@ -216,19 +167,6 @@ export function renderRoutes(policy: AdminPageFacts['policy']): Html {
 
 function more(count: number): Html {
   return count > maxRows ? html`<p class="muted">and ${formatCount(count - maxRows)} more</p>` : html``;
-}
-
-/** Counted checks, with a bar for the share of each row. */
-function countTable(
-  head: string,
-  rows: readonly { readonly name: Html | string; readonly count: number; readonly look: string }[],
-): Html {
-  const total = rows.reduce((sum, { count }) => sum + count, 0);
-  const bar = (count: number, look: string): Html =>
-    html`<svg role="img" aria-label="${formatShare(count, total)}"><rect class="${look}" width="${((count / total) * 100).toFixed(2)}%" height="100%"/></svg>`;
-  return html`<table><thead><tr><th scope="col">${head}</th><th scope="col" class="number">Checks</th><th scope="col" class="share">Share</th></tr></thead>
-<tbody>${rows.map(({ name, count, look }) => html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row">${name}</th><td class="number">${formatCount(count)}</td><td class="share">${count === 0 ? '' : bar(count, look)}</td></tr>\n`)}</tbody>
-<tfoot><tr><th scope="row">All</th><td class="number">${formatCount(total)}</td><td class="share"></td></tr></tfoot></table>`;
 }
 
 interface AttentionPoint {
@@ -268,9 +206,7 @@ function runbookLink(name: string): string {
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly AttentionPoint[] {
   const { draining, ready, reload, revocations, issuers } = facts;
-  const faults = facts.metrics.checks
-    .filter(({ reason }) => reason === 'internal')
-    .reduce((sum, { count }) => sum + count, 0);
+  const faults = facts.decisions.get('internal') ?? 0;
   const others = issuers.slice(maxIssuers).filter(issuer => issuerState(issuer, facts).point !== undefined).length;
   const points: readonly (AttentionPoint | undefined)[] = [
     draining
@@ -341,17 +277,9 @@ function formatRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminP
 }
 
 const counting = new Intl.NumberFormat('en-GB');
-// Rounded down, so that `100%` means all of them.
-const sharing = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'floor' });
-
 /** 1,234 */
 function formatCount(count: number): string {
   return counting.format(count);
-}
-
-/** 33.3% */
-export function formatShare(part: number, whole: number): string {
-  return sharing.format(part / whole);
 }
 
 const units = [['d', 86_400] as const, ['h', 3600] as const, ['min', 60] as const, ['s', 1] as const];
@@ -362,12 +290,6 @@ export function formatDuration(seconds: number): string {
   const [[unit, size] = ['s', 1], lower] = units.slice(units.findIndex(each => whole >= each[1]));
   const rest = lower === undefined ? '' : ` ${Math.floor((whole % size) / lower[1])} ${lower[0]}`;
   return `${Math.floor(whole / size)} ${unit}${rest}`;
-}
-
-/** A short time in the unit in which it is read best: `250 µs`, `2.5 ms`. */
-export function formatShortTime(seconds: number): string {
-  const [perSecond, unit] = seconds < 0.001 ? [1e6, 'µs'] : seconds < 1 ? [1e3, 'ms'] : [1, 's'];
-  return `${Number((seconds * Number(perSecond)).toPrecision(3))}\u00a0${unit}`;
 }
 
 /** `2026-11-21 12:00:03 UTC` */

@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import type { CheckRecord } from '../check/check.ts';
-import { type MetricsSummary, readMetricsSummary } from './metrics-summary.ts';
 
 interface MetricsSources {
   /** The key set of each configured issuer; `ageSeconds` is undefined before the first one. */
@@ -23,7 +22,8 @@ export interface Metrics {
   /** A configuration has taken effect: at the start, or by a reload. */
   markLoaded(atSeconds: number): void;
   page(): Promise<{ readonly contentType: string; readonly text: string }>;
-  summary(): Promise<MetricsSummary>;
+  /** The number of checks by reason. */
+  decisions(): Promise<ReadonlyMap<string, number>>;
 }
 
 const results = ['success', 'failure'] as const;
@@ -65,7 +65,10 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     countRevocationReload,
     markLoaded: atSeconds => loadedAt.set(atSeconds),
     page: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
-    summary: () => readMetricsSummary(registry),
+    async decisions() {
+      const counted = await registry.getSingleMetric<string>('account_authz_checks_total')?.get();
+      return new Map((counted?.values ?? []).map(({ labels, value }) => [String(labels.reason), value]));
+    },
   };
 }
 

@@ -164,11 +164,10 @@ function adminPages(
         nowMs: Date.now(),
         uptimeSeconds: process.uptime(),
         maxAgeSeconds: config.keys.maxAgeSeconds,
-        maxTokens: config.cache.maxTokens,
         policy: config,
         reload: reloads.status(),
         revocations: revocations.status(),
-        metrics: await metrics.summary(),
+        decisions: await metrics.decisions(),
       };
     },
   };

@@ -87,9 +87,6 @@ describe('admin page in a browser', () => {
         ['route_unknown', '1'],
       ]);
       expect(await decisions.locator('tfoot').innerText()).to.contain('6');
-      const cache = await page.getByRole('region', { name: 'Cache' }).innerText();
-      expect(metrics).to.contain('token_cache_total{result="hit"} 2').and.contain('token_cache_total{result="miss"} 2');
-      expect(cache.split(/\s+/).join(' ')).to.contain('Hits 2 (50%) Misses 2');
     });
 
     it('shows the issuer and its keys, hostile names as text', async () => {

@@ -1,15 +1,6 @@
 // Facts for the admin page: healthy, and with every problem.
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { AdminPageFacts } from '../../src/service/admin-page.ts';
-import type { LatencySummary } from '../../src/service/metrics-summary.ts';
-
-const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, Infinity];
-
-/** `counts` has one entry for each bucket, the last for +Inf. */
-export function latency(counts: readonly number[], sumSeconds: number): LatencySummary {
-  const buckets = bounds.map((upToSeconds, index) => ({ upToSeconds, count: counts[index] ?? 0 }));
-  return { count: counts.reduce((sum, count) => sum + count, 0), sumSeconds, buckets };
-}
 
 const usable = { skipped: [], state: 'usable', keys: 2, lastResult: 'success', lastProblem: undefined } as const;
 const failed = {
@@ -35,7 +26,6 @@ export const healthy: AdminPageFacts = {
     { ...usable, issuer: partner, keys: 1, ageSeconds: 42, kids: ['4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61'] },
   ],
   maxAgeSeconds: 3600,
-  maxTokens: 10_000,
   policy: {
     issuers: [
       { issuer: auth, accounts: ['*'] },
@@ -69,20 +59,12 @@ export const healthy: AdminPageFacts = {
     problems: 0,
     firstProblems: [],
   },
-  metrics: {
-    checks: [
-      { decision: 'allow', reason: 'allowed', count: 1_482_203 },
-      { decision: 'deny', reason: 'token_expired', count: 21_874 },
-      { decision: 'deny', reason: 'account_mismatch', count: 311 },
-      { decision: 'unavailable', reason: 'keys_unavailable', count: 12 },
-    ],
-    latency: latency([310_114, 872_040, 241_022, 58_310, 21_040, 8110, 2900, 801, 402, 61, 8, 1, 0, 0], 214.6),
-    refreshes: new Map([
-      [auth, { success: 914, failure: 2 }],
-      [partner, { success: 911, failure: 0 }],
-    ]),
-    tokenCache: { entries: 4120, hits: 1_391_778, misses: 93_912 },
-  },
+  decisions: new Map([
+    ['allowed', 1_482_203],
+    ['token_expired', 21_874],
+    ['account_mismatch', 311],
+    ['keys_unavailable', 12],
+  ]),
 };
 
 export const unhealthy: AdminPageFacts = {
@@ -114,16 +96,8 @@ export const unhealthy: AdminPageFacts = {
     problems: 101,
     firstProblems: ['revoked.jsonl:7:1: uid: must be text'],
   },
-  metrics: {
-    ...healthy.metrics,
-    checks: [
-      { decision: 'allow', reason: 'allowed', count: 12_345_678_901 },
-      ...Object.entries(refusalAnswers).map(([reason, { decision }], index) => ({
-        decision,
-        reason,
-        count: 10 ** Math.min(index, 10),
-      })),
-    ],
-    latency: latency([1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 9_999_999, 250], 12_345),
-  },
+  decisions: new Map([
+    ['allowed', 12_345_678_901],
+    ...Object.keys(refusalAnswers).map((reason, index) => [reason, 10 ** Math.min(index, 10)] as const),
+  ]),
 };
