@@ -9,11 +9,8 @@ import { ifPresent, quoted, type Rules, when } from './rule.ts';
 
 // Beside those of known-messages.ts: they refuse, delay, count or forward. Any other may change the path, the route, the headers or the
 // metadata of the decision: ratelimit.v3.RateLimit too, by the `request_headers_to_add` of its service, which no setting restricts.
-const harmless: ReadonlySet<string> = new Set(
-  'file_system_buffer.v3.FileSystemBufferFilterConfig jwt_authn.v3.JwtAuthentication kill_request.v3.KillRequest rate_limit_quota.v3.RateLimitQuotaFilterConfig stateful_session.v3.StatefulSession tap.v3.Tap'
-    .split(' ')
-    .map(name => `envoy.extensions.filters.http.${name}`),
-);
+const harmless =
+  /^envoy\.extensions\.filters\.http\.(?:file_system_buffer|jwt_authn|kill_request|rate_limit_quota|stateful_session|tap)\.v3\.\w+$/;
 
 export const laterRules = {
   'filter-after-check': {
@@ -32,7 +29,7 @@ export const laterRules = {
       ];
       return [...later, ...lists.flatMap(list => readFilterChain(list).filters.filter(({ isOff }) => !isOff))]
         .filter(({ type }) => type !== filterTypes.extAuthz && type !== filterTypes.router)
-        .filter(({ type, config }) => !(isKnown(type) || harmless.has(type)) || isTold(config))
+        .filter(({ type, config }) => !(isKnown(type) || harmless.test(type)) || isTold(config))
         .map(({ value: at, type }) => ({ at, says: `(${nameOf(type)}) can change the request after the check` }));
     },
   },

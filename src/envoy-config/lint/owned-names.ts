@@ -4,14 +4,8 @@ import { createIdentityHeaders, removedByAllow } from '../headers.ts';
 import type { EnvoyPolicy } from '../settings.ts';
 
 export interface OwnedNames {
-  /** The headers that an allow sets. */
-  readonly identity: readonly string[];
-  /** Spellings of them with `_`; each allow removes them. */
-  readonly lookAlikes: readonly string[];
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
-  /** The headers of `account.headers`. */
-  readonly account: readonly string[];
   /** Those without which account-authz knows no token, no account, or no page that sends a cookie. */
   readonly needed: readonly string[];
   /** Whether the host is a part of the decision. */
@@ -30,13 +24,7 @@ export interface OwnedNames {
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
 // They tell where the body ends, or which headers the next hop removes.
-const framing: ReadonlySet<string> = new Set([
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'proxy-connection',
-  'upgrade',
-]);
+const framing = /^(?:content-length|transfer-encoding|connection|proxy-connection|upgrade)$/;
 
 /** Samples of what CGI and WSGI read as one of these names: each other sign for all hyphens, a dot for the first or the last. */
 export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
@@ -61,10 +49,7 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
   const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
   const prefixed = [...identity, `${prefix}email`, `${prefix}x`];
   return {
-    identity,
-    lookAlikes,
     mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
-    account: accountHeaders,
     needed: [...accountHeaders, ...tokens, ...(hasCookiePlace ? ['origin'] : [])],
     served: [...identity, ...accountHeaders, ...(forwardsToken ? tokens : [])],
     hasHosts: policy.hosts !== undefined,
@@ -89,7 +74,7 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
       if (accountHeaders.includes(plain)) return 'an account header';
       if (tokens.includes(plain)) return 'the token';
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
-      if (framing.has(name)) return 'a header that frames the body or the connection';
+      if (framing.test(name)) return 'a header that frames the body or the connection';
       if (plain === 'origin' && hasCookiePlace) return 'the page that sends a cookie';
       if (isBehind && name === 'content-type' && shownHeaders.includes(name)) return 'the checked type of the body';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
