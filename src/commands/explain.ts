@@ -7,9 +7,7 @@ import { createPaint, reportLive, wantsColour } from '../offline/explain/report.
 import { parseInstant } from '../text/instant.ts';
 import { printableValue } from '../text/printable.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchSettings } from './fetching-config.ts';
-import { loadCertificates } from './pem-option.ts';
-import { readAuthorization } from './token-input.ts';
+import { loadCertificates, loadFetchSettings, readAuthorization } from './command-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
 

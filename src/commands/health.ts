@@ -1,6 +1,6 @@
 // `health`: asks a running service whether it is ready, for exec probes and compose.
 import { isIPv4, isIPv6 } from 'node:net';
-import { loadAdminAddress } from '../config/admin-address.ts';
+import { loadAdminAddress } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import { readStart, sendRequest } from '../http/send-request.ts';
 import { hostAndPort, type TcpAddress } from '../text/listen-address.ts';

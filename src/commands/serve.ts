@@ -16,8 +16,8 @@ import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
 import { describeFault } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { proxyOf, requireSafeEnvironment } from './command-input.ts';
 import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
-import { proxyOf, requireSafeEnvironment } from './fetching-config.ts';
 
 const usage = `account-authz serve [options]
 

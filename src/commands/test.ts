@@ -7,7 +7,7 @@ import { tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/re
 import { runCases } from '../offline/policy-test/run-cases.ts';
 import { errorCode } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchSettings } from './fetching-config.ts';
+import { loadFetchSettings } from './command-input.ts';
 
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE] [--without-files]
 

@@ -13,9 +13,7 @@ import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { loadFetchSettings } from './fetching-config.ts';
-import { loadCertificates } from './pem-option.ts';
-import { readAuthorization } from './token-input.ts';
+import { loadCertificates, loadFetchSettings, readAuthorization } from './command-input.ts';
 
 const usage = `account-authz verify URL [--config FILE] [--connect-to HOST:PORT] [--allow-http] [--ca FILE] [--json]
 

@@ -1,13 +1,15 @@
 // Loads a configuration file: the effective settings, or every problem of it and of the files that it names.
 // Does not use the network.
 import { dirname, resolve } from 'node:path';
+import * as z from 'zod';
 import type { PermissionTable } from '../authz/permission.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
 import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
-import { memberOf } from '../json/strict-json.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { parseListenAddress, type TcpAddress } from '../text/listen-address.ts';
 import { expandIssuers } from './issuer-templates.ts';
 import { loadNamedFileProblems, namedFiles, nameIn, resolveNamedFiles } from './named-files.ts';
 import {
@@ -16,10 +18,10 @@ import {
   misconfiguration,
   toListProblems,
   toProblem,
+  toProblems,
   unreadable,
 } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
-import { toProblems } from './schema-problems.ts';
 import { maxEntries, tooMany } from './value-schemas.ts';
 import { findInformation, findWarnings } from './warnings.ts';
 import { type PathProblem, parseYamlDocument } from './yaml-document.ts';
@@ -123,4 +125,20 @@ export async function validateConfig(
 
 function sorted(table: PermissionTable, names: readonly string[]): PermissionTable {
   return new Map(names.map(name => [name, table.get(name) ?? []]));
+}
+
+const adminAlone = z.object({ admin: configSchema.in.shape.admin });
+
+/** The address of `admin` alone: an error elsewhere in a changed file, which a running service refuses, must not fail a probe. */
+export async function loadAdminAddress(file: string): Promise<TcpAddress | Misconfiguration> {
+  const content = await readConfigFile(file);
+  if (content.kind === 'problem') return unreadable(content.problem);
+  const document = parseYamlDocument(content.bytes);
+  if (document.kind === 'problems') return misconfiguration(document.problems.map(toProblem));
+  if (!isJsonObject(document.value)) return unreadable('the file must be a mapping');
+  const parsed = adminAlone.safeParse(document.value, { reportInput: true });
+  if (!parsed.success) return misconfiguration(toProblems(parsed.error.issues, document));
+  const address = parseListenAddress(parsed.data.admin);
+  if (address.kind === 'tcp' && address.port !== 0) return address;
+  return unreadable('admin must have a port other than 0 (any free port): the chosen one is not known here');
 }

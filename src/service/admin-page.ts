@@ -76,7 +76,7 @@ function stateOf({ draining, ready }: AdminPageFacts, isWell: boolean): readonly
 
 // With a thousand issuers the page shows some of them.
 function attentionFirst(facts: AdminPageFacts): readonly KeyRingStatus[] {
-  const needsAttention = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== undefined;
+  const needsAttention = (status: KeyRingStatus): boolean => issuerPoint(status, facts) !== undefined;
   return [...facts.issuers.filter(needsAttention), ...facts.issuers.filter(status => !needsAttention(status))];
 }
 
@@ -87,7 +87,7 @@ ${left > 0 ? html`<p class="muted">${formatCount(left)} more: <a href="readyz">/
 }
 
 function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
-  const { word, look } = issuerState(status, facts);
+  const [word, look] = keyStates[status.state];
   const ago = status.ageSeconds === undefined ? 'not yet' : `${formatDuration(status.ageSeconds)} ago`;
   const rest = status.state === 'usable' ? `; usable for another ${formatRest(status, facts)}` : '';
   const failed = `failed: ${printable(status.lastProblem ?? 'not named', maxTextLength)}`;
@@ -177,12 +177,6 @@ interface AttentionPoint {
   readonly runbook?: string;
 }
 
-interface IssuerState {
-  readonly word: string;
-  readonly look: string;
-  readonly point: AttentionPoint | undefined;
-}
-
 const maxIssuers = 50;
 const maxTextLength = 300;
 const maxProblems = 5;
@@ -205,71 +199,56 @@ function runbookLink(name: string): string {
 
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly AttentionPoint[] {
-  const { draining, ready, reload, revocations, issuers } = facts;
-  const faults = facts.decisions.get('internal') ?? 0;
-  const others = issuers.slice(maxIssuers).filter(issuer => issuerState(issuer, facts).point !== undefined).length;
-  const points: readonly (AttentionPoint | undefined)[] = [
-    draining
-      ? { text: 'Draining: this instance is stopping. It answers calls until their connections close.' }
-      : undefined,
-    ready || draining
-      ? undefined
-      : { text: 'Not ready: no issuer has had usable keys since start.', runbook: 'AccountAuthzNoKeys' },
-    ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
-    others > 0 ? { text: `${formatCount(others)} more issuers need attention: /readyz lists all of them.` } : undefined,
-    reload?.lastResult === 'failure'
-      ? {
-          text: 'The last change of the configuration was refused. The previous configuration stays in effect.',
-          problems: reload.firstProblems,
-          runbook: 'AccountAuthzReloadFailed',
-        }
-      : undefined,
-    revocations !== undefined && revocations.problems > 0
-      ? {
-          text: 'The last change of the revocation list was refused. The previous list stays in force.',
-          problems: revocations.firstProblems,
-          runbook: 'AccountAuthzRevocationListRefused',
-        }
-      : undefined,
-    faults > 0
-      ? {
-          text: `Internal errors since start: ${formatCount(faults)}. The log has a line “fault” for each.`,
-          runbook: 'AccountAuthzInternalFault',
-        }
-      : undefined,
-  ];
-  return points.filter(point => point !== undefined);
+  const { draining, ready, reload, revocations, issuers, decisions } = facts;
+  const points: AttentionPoint[] = [];
+  if (draining)
+    points.push({ text: 'Draining: this instance is stopping. It answers calls until their connections close.' });
+  else if (!ready)
+    points.push({ text: 'Not ready: no issuer has had usable keys since start.', runbook: 'AccountAuthzNoKeys' });
+  const ofIssuers = issuers.flatMap(issuer => issuerPoint(issuer, facts) ?? []);
+  points.push(...ofIssuers.slice(0, maxIssuers));
+  const others = ofIssuers.length - maxIssuers;
+  if (others > 0)
+    points.push({ text: `${formatCount(others)} more issuers need attention: /readyz lists all of them.` });
+  if (reload?.lastResult === 'failure')
+    points.push({
+      text: 'The last change of the configuration was refused. The previous configuration stays in effect.',
+      problems: reload.firstProblems,
+      runbook: 'AccountAuthzReloadFailed',
+    });
+  if (revocations !== undefined && revocations.problems > 0)
+    points.push({
+      text: 'The last change of the revocation list was refused. The previous list stays in force.',
+      problems: revocations.firstProblems,
+      runbook: 'AccountAuthzRevocationListRefused',
+    });
+  const faults = decisions.get('internal') ?? 0;
+  if (faults > 0)
+    points.push({
+      text: `Internal errors since start: ${formatCount(faults)}. The log has a line “fault” for each.`,
+      runbook: 'AccountAuthzInternalFault',
+    });
+  return points;
 }
 
-function issuerState(status: KeyRingStatus, facts: AdminPageFacts): IssuerState {
+const keyStates = {
+  loading: ['no keys yet', 'bad'],
+  stale: ['keys too old', 'bad'],
+  usable: ['keys usable', 'good'],
+} as const;
+
+function issuerPoint(status: KeyRingStatus, facts: AdminPageFacts): AttentionPoint | undefined {
   const issuer = printable(status.issuer, maxTextLength);
-  switch (status.state) {
-    case 'loading':
-      return {
-        word: 'no keys yet',
-        look: 'bad',
-        point: { text: `No keys of ${issuer} yet: requests with its tokens get 503.`, runbook: 'AccountAuthzNoKeys' },
-      };
-    case 'stale': {
-      const old = `were not confirmed for more than ${formatDuration(facts.maxAgeSeconds)} and are not used`;
-      return {
-        word: 'keys too old',
-        look: 'bad',
-        point: {
-          text: `The keys of ${issuer} ${old}: requests with its tokens get 503.`,
-          runbook: 'AccountAuthzKeySetOld',
-        },
-      };
-    }
-    case 'usable': {
-      const failed = `The last refresh for ${issuer} failed. Its keys stay in use for another ${formatRest(status, facts)}.`;
-      return {
-        word: 'keys usable',
-        look: 'good',
-        point: status.lastResult === 'failure' ? { text: failed, runbook: 'AccountAuthzKeyRefreshFailing' } : undefined,
-      };
-    }
+  if (status.state === 'loading')
+    return { text: `No keys of ${issuer} yet: requests with its tokens get 503.`, runbook: 'AccountAuthzNoKeys' };
+  if (status.state === 'stale') {
+    const old = `were not confirmed for more than ${formatDuration(facts.maxAgeSeconds)} and are not used`;
+    const text = `The keys of ${issuer} ${old}: requests with its tokens get 503.`;
+    return { text, runbook: 'AccountAuthzKeySetOld' };
   }
+  if (status.lastResult !== 'failure') return undefined;
+  const text = `The last refresh for ${issuer} failed. Its keys stay in use for another ${formatRest(status, facts)}.`;
+  return { text, runbook: 'AccountAuthzKeyRefreshFailing' };
 }
 
 function formatRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminPageFacts): string {

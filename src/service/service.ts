@@ -9,6 +9,7 @@ import { createHealth, type Health } from '../envoy/health.ts';
 import type { TlsSource } from '../envoy/tls-credentials.ts';
 import { createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { loadTlsFiles } from '../files/tls-files.ts';
+import type { KeyRingObserver } from '../keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/proxy.ts';
 import { toListenAddress, toTcpAddress } from '../text/listen-address.ts';
@@ -16,7 +17,6 @@ import { describeFault, problem } from '../text/problem.ts';
 import { type ActiveConfigs, activateFirst } from './active-config.ts';
 import { type AdminPages, startAdminServer } from './admin-server.ts';
 import { createCheckSpans, registeredTracer } from './check-spans.ts';
-import { createKeyEvents } from './key-events.ts';
 import { type Logger, logCheck } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createReloadRecord, type ReloadRecord, type ReloadStatus } from './reload-record.ts';
@@ -73,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const markReady = (): void => {
       if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
     };
-    const observer = createKeyEvents({ logger, metrics, onUsable: markReady });
+    const observer = createKeyEvents(logger, metrics, markReady);
     const keyRings = createKeyRings({ observer, proxy, watchFiles });
     stops.push(keyRings.stop);
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
@@ -132,6 +132,28 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stopAll();
     throw error;
   }
+}
+
+/** What the keys report: log lines and metrics, and that they are usable. */
+function createKeyEvents(logger: Logger, metrics: Metrics, onUsable: () => void): KeyRingObserver {
+  return {
+    onRefresh({ issuers, result, problem, keys, skipped }) {
+      for (const issuer of issuers) metrics.countKeyRefresh(issuer, result);
+      const fields = { ...issuerFields(issuers), ...(skipped && { skipped }) };
+      if (result === 'failure') logger.warn({ ...fields, problem }, 'key refresh failed');
+      else logger.debug({ ...fields, keys }, 'key refresh');
+    },
+    onUsable(issuers) {
+      logger.info(issuerFields(issuers), 'keys usable');
+      onUsable();
+    },
+    onWarning: ({ issuers, problem }) => logger.warn({ ...issuerFields(issuers), problem }, 'keys'),
+  };
+}
+
+// One line for all issuers that share a source: with a thousand of them, each failed refresh would write a thousand lines.
+function issuerFields(issuers: readonly string[]) {
+  return { issuer: issuers[0], ...(issuers.length > 1 && { issuers: issuers.length }) };
 }
 
 /** What the admin server shows. */

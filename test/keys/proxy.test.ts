@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
-import { proxyOf } from '../../src/commands/fetching-config.ts';
+import { proxyOf } from '../../src/commands/command-input.ts';
 import { proxyFor } from '../../src/keys/proxy.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
 import { authority, get, host, textOf, useFetchLab } from './fetch-lab.ts';

@@ -5,7 +5,7 @@ import { picture, startBrowser } from '../support/browser.ts';
 import { healthy } from './admin-page-facts.ts';
 
 const browser = await startBrowser();
-const page = await browser.newPage({ viewport: { width: 980, height: 1200 }, colorScheme: 'light' });
+const page = await browser.newPage({ viewport: { width: 980, height: 1480 }, colorScheme: 'light' });
 await page.setContent(renderAdminPage(healthy, ''));
 await writeFile(new URL('../../docs/admin-page.png', import.meta.url), await picture(page));
 await browser.close();

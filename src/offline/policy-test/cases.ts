@@ -1,8 +1,7 @@
 // The cases of `account-authz test`: a table of requests and the decision that is expected for each.
 import * as z from 'zod';
 import { refusalAnswers } from '../../authz/refusal.ts';
-import { type Misconfiguration, misconfiguration, toProblem, unreadable } from '../../config/problems.ts';
-import { toProblems } from '../../config/schema-problems.ts';
+import { type Misconfiguration, misconfiguration, toProblem, toProblems, unreadable } from '../../config/problems.ts';
 import { list, mapping, report, text } from '../../config/value-schemas.ts';
 import { parseYamlDocument } from '../../config/yaml-document.ts';
 import type { FileContent } from '../../files/bounded-file.ts';
