@@ -53,13 +53,10 @@ export const serve = defineCommand({
     process.umask(0o077);
     const versions = await fileVersions([file]);
     const content = await readConfigFile(file);
-    const loaded = await validateConfig(content, file, withoutList);
-    if (loaded.kind === 'misconfiguration') {
-      // With those of the revocation list, which is otherwise read once, by the service.
-      const every = await validateConfig(content, file);
-      const { problems } = every.kind === 'config' ? loaded : every;
-      throw new CommandError(formatProblems(file, problems), { areLines: true });
-    }
+    // The service reads the list of a valid configuration itself.
+    const loaded = await validateConfig(content, file, { readsRevocations: 'if invalid' });
+    if (loaded.kind === 'misconfiguration')
+      throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
     const { config } = loaded;
     const logger = createLogger(config.log, io.log);
     if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
@@ -96,8 +93,6 @@ export const serve = defineCommand({
 const mountedAlone =
   'this file never changes: it was mounted alone (subPath), and its source was replaced; mount its folder';
 
-const withoutList = { readsRevocations: false };
-
 function watchConfig(options: {
   readonly file: string;
   readonly known: readonly FileVersion[];
@@ -112,7 +107,7 @@ function watchConfig(options: {
     load: () => readConfigFile(file, { isRegular: true }),
     async apply(content, isRetry) {
       if (content.kind === 'bytes' || content.reason !== 'other') {
-        const loaded = await validateConfig(content, file, withoutList).catch((error: unknown) => {
+        const loaded = await validateConfig(content, file, { readsRevocations: false }).catch((error: unknown) => {
           logger.error({ fault: describeFault(error) }, 'fault');
           return unreadable('internal error: see the log line before this one');
         });

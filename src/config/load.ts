@@ -43,8 +43,11 @@ export interface LoadedConfig {
 export interface LoadOptions {
   /** false: for a command that runs on another machine than the service. */
   readonly readsNamedFiles?: boolean;
-  /** false: the service reads its revocation list itself. By default as `readsNamedFiles`. */
-  readonly readsRevocations?: boolean | 'if present';
+  /**
+   * false: the service reads its revocation list itself; 'if invalid': only to name its problems beside those of the configuration.
+   * By default as `readsNamedFiles`.
+   */
+  readonly readsRevocations?: boolean | 'if present' | 'if invalid';
   /** false by default. */
   readonly findsWarnings?: boolean;
 }
@@ -84,7 +87,9 @@ export async function validateConfig(
   const versions = readsNamedFiles ? await fileVersions(namedFiles(document.value, folder)) : [];
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
-  const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
+  const isValid = parsed.success && fileProblems.length === 0 && document.problems.length === 0;
+  const readsList = readsRevocations === 'if invalid' ? !isValid : readsRevocations;
+  const name = readsList ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
   const revokedIssuers = new Set<string>();
   const loaded =
     name === undefined
