@@ -8,43 +8,27 @@ import { printable, quotedPrintable } from './text/printable.ts';
 import { errorCode, fatalLine, messageOf } from './text/problem.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
-const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
-  serve: {
-    summary: 'run the service (the default command)',
-    load: async () => (await import('./commands/serve.ts')).serve,
-  },
+const commands: Readonly<
+  Record<string, { readonly summary: string; readonly load: () => Promise<{ readonly command: Command }> }>
+> = {
+  serve: { summary: 'run the service (the default command)', load: () => import('./commands/serve.ts') },
   'check-config': {
     summary: 'validate a configuration, and an Envoy bootstrap against it',
-    load: async () => (await import('./commands/check-config.ts')).checkConfig,
+    load: () => import('./commands/check-config.ts'),
   },
-  explain: {
-    summary: 'show how a request is decided, check by check',
-    load: async () => (await import('./commands/explain.ts')).explain,
-  },
-  health: {
-    summary: 'print the health of a running service',
-    load: async () => (await import('./commands/health.ts')).health,
-  },
-  drain: {
-    summary: 'drain the Envoy in the same pod (for preStop hooks)',
-    load: async () => (await import('./commands/drain.ts')).drain,
-  },
+  explain: { summary: 'show how a request is decided, check by check', load: () => import('./commands/explain.ts') },
+  health: { summary: 'print the health of a running service', load: () => import('./commands/health.ts') },
+  drain: { summary: 'drain the Envoy in the same pod (for preStop hooks)', load: () => import('./commands/drain.ts') },
   verify: {
     summary: 'ask a running gateway whether it does what the configuration says',
-    load: async () => (await import('./commands/verify.ts')).verify,
+    load: () => import('./commands/verify.ts'),
   },
-  test: {
-    summary: 'test the policy with a table of requests',
-    load: async () => (await import('./commands/test.ts')).test,
-  },
+  test: { summary: 'test the policy with a table of requests', load: () => import('./commands/test.ts') },
   render: {
     summary: 'print the settings of Envoy, Kubernetes, a mesh or a gateway for a configuration',
-    load: async () => (await import('./commands/render.ts')).render,
+    load: () => import('./commands/render.ts'),
   },
-  schema: {
-    summary: 'print the JSON Schema of the configuration',
-    load: async () => (await import('./commands/schema.ts')).schema,
-  },
+  schema: { summary: 'print the JSON Schema of the configuration', load: () => import('./commands/schema.ts') },
 };
 
 const args = process.argv.slice(2);
@@ -86,8 +70,8 @@ function flushed(output: NodeJS.WritableStream): Promise<void> {
 async function main(): Promise<number> {
   if (first === '--version') return print(`${version}\n`);
   if (first === '--help') return print(help());
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
+  const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (found === undefined) {
     process.stderr.write(
       `account-authz: unknown command ${quotedPrintable(first)}: account-authz --help lists the commands\n`,
     );
@@ -97,8 +81,8 @@ async function main(): Promise<number> {
   if (rest.includes('--version')) return print(`${version}\n`);
   const { stdin, stdout, stderr, env } = process;
   try {
-    const run = await command.load();
-    return await run(rest, { stdin, stdout, stderr, env, log });
+    const { command } = await found.load();
+    return await command(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
     process.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
     return 2;

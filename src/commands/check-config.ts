@@ -31,7 +31,7 @@ Example: account-authz check-config --config config.yaml --envoy envoy.yaml
 Exit code: 0 valid, 1 problems or usage error.
 `;
 
-export const checkConfig = defineCommand({
+export const command = defineCommand({
   name: 'check-config',
   usage,
   options: {

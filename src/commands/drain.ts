@@ -21,7 +21,7 @@ Exit code: 0, also if Envoy does not answer (with a warning); 1 usage error.
 const timeoutMs = 2000;
 const pauseMs = 200;
 
-export const drain = defineCommand({
+export const command = defineCommand({
   name: 'drain',
   usage,
   options: {

@@ -31,7 +31,7 @@ Exit code: 0 allow, 3 deny, 4 cannot decide, 1 invalid configuration or usage er
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
 
-export const explain = defineCommand({
+export const command = defineCommand({
   name: 'explain',
   usage,
   options: {

@@ -24,7 +24,7 @@ const maxDetailsLength = 512;
 /** Without an answer until then, the service counts as not reached. */
 const deadlineMs = 3000;
 
-export const health = defineCommand({
+export const command = defineCommand({
   name: 'health',
   usage,
   options: { config: { type: 'string', default: defaultConfigFile } },

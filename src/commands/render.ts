@@ -40,7 +40,7 @@ const options = {
   force: { type: 'boolean', default: false },
 } as const;
 
-export const render = defineCommand({
+export const command = defineCommand({
   name: 'render',
   usage,
   options,

@@ -5,7 +5,7 @@ import { defineCommand } from './command.ts';
 const usage =
   'account-authz schema\n\nPrints the JSON Schema (draft 2020-12) of the configuration file.\n\nExample: account-authz schema > config.schema.json\n';
 
-export const schema = defineCommand({
+export const command = defineCommand({
   name: 'schema',
   usage,
   options: {},

@@ -33,7 +33,7 @@ An invalid change is refused and logged, and the old configuration stays in effe
 Exit code: 0 clean stop, 1 invalid configuration or usage error, 2 internal error or port in use.
 `;
 
-export const serve = defineCommand({
+export const command = defineCommand({
   name: 'serve',
   usage,
   options: {

@@ -34,7 +34,7 @@ Example: account-authz test --config config.yaml cases.yaml --junit results.xml
 Exit code: 0 all as expected, 3 some not, 1 invalid configuration or cases, or usage error.
 `;
 
-export const test = defineCommand({
+export const command = defineCommand({
   name: 'test',
   usage,
   options: {

@@ -35,7 +35,7 @@ Example: account-authz verify https://gateway.example --config config.yaml < tok
 Exit code: 0 as expected, 3 not, 1 invalid configuration, usage error, no answer within 5 seconds, or no keys here.
 `;
 
-export const verify = defineCommand({
+export const command = defineCommand({
   name: 'verify',
   usage,
   options: {

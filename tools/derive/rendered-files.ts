@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { render } from '../../src/commands/render.ts';
+import { command as render } from '../../src/commands/render.ts';
 
 interface Rendering {
   readonly args: readonly string[];

@@ -19,8 +19,7 @@ import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../envoy-config/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource } from '../../token/claim-source.ts';
-import { formatList, instant, keyAge, maxListed } from './format.ts';
-import { issuerIn, type Known } from './known.ts';
+import { formatList, instant, issuerIn, type Known, keyAge, maxListed } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
 /** Undefined where nothing is known beyond the remedy. */

@@ -5,8 +5,7 @@ import type { PermissionKind } from '../../authz/permission.ts';
 import type { Reason } from '../../authz/refusal.ts';
 import { printable } from '../../text/printable.ts';
 import { findDifference, grantFor, matchOf } from './differences.ts';
-import { duration, formatList, instant, keyAge } from './format.ts';
-import { issuerIn, type Known } from './known.ts';
+import { duration, formatList, instant, issuerIn, type Known, keyAge } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 export interface Answer {

@@ -1,7 +1,8 @@
-// The facts that an explanation may print. Of an unverified token that is its length alone, never a claim.
+// The facts that an explanation may print, and how lists, times and ages are written. Of an unverified token that is its length alone, never a claim.
 import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
+import { listWords } from '../../text/printable.ts';
 
 export interface Known {
   /** As in the record of the check. */
@@ -51,4 +52,33 @@ interface VerifiedTimes {
 export function issuerIn({ config, keys }: Known): IssuerConfig | undefined {
   if (keys !== undefined) return config.issuers.find(({ issuer }) => issuer === keys.issuer);
   return config.issuers.length === 1 ? config.issuers[0] : undefined;
+}
+
+export const maxListed = 8;
+
+/** The first eight, and the number of the others. */
+export function formatList(items: readonly string[]): string {
+  return listWords(items, maxListed);
+}
+
+/** RFC 3339 in UTC; the number itself beyond the range of Date. */
+export function instant(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `${seconds} s since 1970` : date.toISOString();
+}
+
+/** Whole seconds; never `0 s` for a fraction of one. */
+export function duration(seconds: number): string {
+  return seconds > 0 && seconds < 1 ? 'less than 1 s' : `${Math.floor(seconds)} s`;
+}
+
+/** The age of the keys in use, the problem of the last refresh, and the keys that are not used. */
+export function keyAge({ state, ageSeconds, lastResult, lastProblem, skipped }: KeyRingStatus): string {
+  const age = ageSeconds === undefined ? 'no key set yet' : `confirmed ${duration(ageSeconds)} ago`;
+  const stale = state === 'stale' ? ', too old to be used' : '';
+  const problem = lastResult === 'failure' ? `; the last refresh failed: ${lastProblem ?? 'unknown problem'}` : '';
+  const notUsed = skipped.map(({ key, reason }) => `${key} (${reason})`).join(', ');
+  // The problem of a set without a usable key names them.
+  const isNamed = notUsed === '' || lastProblem?.startsWith('no usable key') === true;
+  return `${age}${stale}${problem}${isNamed ? '' : `; not used: ${notUsed}`}`;
 }

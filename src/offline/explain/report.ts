@@ -2,7 +2,7 @@
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import { printable } from '../../text/printable.ts';
 import type { Explanation } from './explanation.ts';
-import { keyAge } from './format.ts';
+import { keyAge } from './known.ts';
 import type { LiveExplanation } from './live-check.ts';
 
 type Paint = (style: keyof typeof styles, text: string) => string;
