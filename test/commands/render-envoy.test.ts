@@ -73,6 +73,14 @@ describe('render envoy', () => {
     expect(found.map(({ match, route }) => [match, route.cluster])).to.deep.equal([[{ prefix: '/' }, 'upstream']]);
   });
 
+  // Envoy reads YAML 1.1.
+  it('quotes names that YAML 1.1 reads as booleans and numbers', async () => {
+    const names = ['on', 'y', '0x1f', '1e3', '12'];
+    const { stdout } = await render('envoy', '--config', config({ account: { headers: names } }));
+    const check = checkOf(parse(stdout, { version: '1.1' }));
+    expect(check.allowed_headers.patterns.slice(-names.length)).to.deep.equal(names.map(exact => ({ exact })));
+  });
+
   it('allows the removal of headers that name another host with account.hosts', async () => {
     const { regex } = checkOf(await rendered(openSettings)).decoder_header_mutation_rules.allow_expression;
     for (const name of ['forwarded', 'x-forwarded-host', 'x_forwarded-host', 'x_http_host_override', 'authorization'])
