@@ -1,7 +1,8 @@
 // RE2 for a query that overrides the method (`_method`, `x-http-method-override`), in the readings of `authz/places/query-place.ts`: as sent,
 // percent-decoded once or twice. Envoy refuses it where no check does, on public routes. It may match a little more, never less.
 
-// An encoded character counts as any character. Only the first one is read by its code (`first`), so that few other names match.
+// An encoded character stands for any character. Only that at the beginning of the name is compared by its code, see `first`: otherwise the
+// pattern would match many other names.
 const encoded = '%[%0-9a-fu]+';
 const ignored = `(?:[-_.;[\\]?!+]|${encoded})*`;
 

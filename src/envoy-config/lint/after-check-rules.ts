@@ -2,7 +2,8 @@
 import { readProtocolOptions } from './cluster.ts';
 import { isGuarded } from './guard.ts';
 import { filterTypes, readFilterChain } from './http-filter.ts';
-import type { GuardedManager, ProtectedTarget } from './lint-model.ts';
+import type { GuardedManager } from './lint-model.ts';
+import type { RouteTarget } from './listener.ts';
 import { isKnown } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifPresent, quoted, type Rules, when } from './rule.ts';
@@ -17,13 +18,13 @@ export const laterRules = {
     what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request: one that exists for it, or a rate limit service; the same in `upstream_http_filters` of the router and in `http_filters` of the cluster',
     why: 'the service can get a request other than the checked one',
     fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
-    find: ({ checks, targets }) => {
+    find: ({ manager, checks }) => {
       const later = checks.flatMap(check => check.later);
       const lists = [
         ...later
           .filter(({ type }) => type === filterTypes.router)
           .map(({ config }) => config.field('upstream_http_filters')),
-        ...[...new Set(targets.map(({ upstream }) => upstream))]
+        ...[...new Set(manager.protectedTargets.map(({ upstream }) => upstream))]
           .flatMap(readProtocolOptions)
           .map(options => options.field('http_filters')),
       ];
@@ -129,7 +130,7 @@ export const routeRules = {
         .filter(each => each.isMapping || each.choice({ HANDLE_INTERNAL_REDIRECT: 1 }) === 1)
         .map(at => ({ at, says: 'follows redirects' })),
   },
-} as const satisfies Rules<ProtectedTarget>;
+} as const satisfies Rules<RouteTarget>;
 
 // The last words of the type: `lua.v3.Lua`.
 function nameOf(type: string): string {

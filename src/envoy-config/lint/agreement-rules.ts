@@ -34,13 +34,13 @@ export const reachRules = {
       if (hosts === undefined) return [];
       const expected = hosts.map(domainOf);
       const domainsOf = (all: LintModel['guarded']) =>
-        [...new Set(all.flatMap(({ targets }) => targets.map(({ scopes }) => scopes[1])))].flatMap(
+        [...new Set(all.flatMap(({ manager }) => manager.protectedTargets.map(({ scopes }) => scopes[1])))].flatMap(
           host => host?.items('domains') ?? [],
         );
       const domains = domainsOf(guarded);
       // A proxy that takes over the connections of a service, as Istio's does, has one virtual host for all hosts.
-      const isSidecar = ({ targets }: LintModel['guarded'][number]) =>
-        targets.every(({ upstream }) => upstream?.keepsDestination === true);
+      const isSidecar = ({ manager }: LintModel['guarded'][number]) =>
+        manager.protectedTargets.every(({ upstream }) => upstream?.keepsDestination === true);
       const missing = expected.filter(each => !domains.some(domain => includes(nameIn(domain), each)));
       const list = guarded[0]?.manager.routes.field('virtual_hosts');
       return [

@@ -22,7 +22,9 @@ export const bypassRules = {
     why: 'requests reach the service without a token',
     fix: 'remove `disabled`, or match only paths that no route of the configuration protects',
     find: ({ guarded }) =>
-      guarded.flatMap(each => each.targets.flatMap(target => turnedOff(each, target, target.protectedPath))),
+      guarded.flatMap(each =>
+        each.manager.protectedTargets.flatMap(target => turnedOff(each, target, target.protectedPath)),
+      ),
   },
   'unchecked-look-alike': {
     what: 'The check is off for a route to the protected service that another spelling of a protected path reaches',
@@ -94,9 +96,9 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
   });
 }
 
-function uncheckedUpgrades({ manager, checks, targets }: GuardedManager): readonly Finding[] {
+function uncheckedUpgrades({ manager, checks }: GuardedManager): readonly Finding[] {
   const open = manager.chains.filter(each => each.upgrade !== undefined && !checks.some(({ chain }) => chain === each));
-  return (targets.length === 0 ? [] : open).map(({ upgrade = '', value: at }) => ({
+  return (manager.protectedTargets.length === 0 ? [] : open).map(({ upgrade = '', value: at }) => ({
     at,
     says: `do not check requests for the upgrade ${quoted(upgrade)}`,
   }));

@@ -36,13 +36,8 @@ export interface LintModel {
 
 export interface GuardedManager {
   readonly manager: ConnectionManager;
-  readonly names: OwnedNames;
   readonly checks: readonly AuthzFilter[];
-  readonly targets: readonly ProtectedTarget[];
 }
-
-/** A target that gets a protected path. */
-export type ProtectedTarget = RouteTarget;
 
 /** An ext_authz filter that asks account-authz. */
 export interface AuthzFilter {
@@ -78,12 +73,14 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
-    return [{ manager, names, checks, targets: manager.protectedTargets }];
+    return [{ manager, checks }];
   });
-  const protectedClusters = guarded.flatMap(({ targets, checks, manager }) => {
+  const protectedClusters = guarded.flatMap(({ checks, manager }) => {
     const isChecked = (scopes: readonly ProtoValue[]) => checks.some(({ filter }) => stateOf(filter, scopes).runs);
     const checked = new Set(manager.protectedScopes.filter(isChecked));
-    return targets.filter(({ filterScopes }) => checked.has(filterScopes)).flatMap(({ cluster }) => cluster ?? []);
+    return manager.protectedTargets.flatMap(({ filterScopes, cluster }) =>
+      cluster !== undefined && checked.has(filterScopes) ? cluster : [],
+    );
   });
   const elsewhere = [...resources.discovery, ...listeners.flatMap(({ dynamic }) => dynamic)];
   const isComplete =

@@ -95,7 +95,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   for (const resources of readResources(root)) {
     const model = toLintModel(resources, config);
     const checks = model.guarded.flatMap(guarded => guarded.checks);
-    const targets = model.guarded.flatMap(guarded => guarded.targets);
+    const targets = model.guarded.flatMap(guarded => guarded.manager.protectedTargets);
     judge(bypassRules, [model]);
     judge({ ...reachRules, ...openRouteRules }, [model]);
     judge(managerRules, model.guarded);

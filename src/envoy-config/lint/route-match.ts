@@ -12,7 +12,7 @@ export interface PathScope {
 export interface EnvoyRouteMatch {
   /** `query` with its question mark. */
   takes(path: string, query?: string): boolean;
-  /** Its methods, by its conditions on `:method`; undefined: any, or it cannot be told. */
+  /** What its conditions on `:method` leave; undefined where that is every method, or a condition is not understood. */
   readonly methods: readonly string[] | undefined;
   /** Covers all its paths; undefined if no scope is known that does. */
   readonly scope: PathScope | undefined;

@@ -38,6 +38,13 @@ const other = (p: Shipped, cluster: Part, route: Part = {}): void => {
   p.root.static_resources.clusters.push(cluster);
   p.routes.unshift({ match: { prefix: '/other' }, route: { cluster: cluster.name, ...route }, ...unchecked });
 };
+const originalDst = (config?: Part): Part => ({
+  name: 'x',
+  type: 'ORIGINAL_DST',
+  lb_policy: 'CLUSTER_PROVIDED',
+  connect_timeout: '1s',
+  original_dst_lb_config: config,
+});
 const before = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.unshift(filter(type, fields));
 const after = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.splice(3, 0, filter(type, fields));
 const early = (p: Shipped, append: Part): unknown => p.early.push({ append });
@@ -348,21 +355,8 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'not judged',
       p => other(p, { name: 'x', type: 'EDS', connect_timeout: '1s', eds_cluster_config: { eds_config: xds } }),
     ],
-    'the original destination': [
-      'not judged',
-      p => other(p, { name: 'x', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' }),
-    ],
-    'a destination by header': [
-      'open-route',
-      p =>
-        other(p, {
-          name: 'x',
-          type: 'ORIGINAL_DST',
-          lb_policy: 'CLUSTER_PROVIDED',
-          connect_timeout: '1s',
-          original_dst_lb_config: { use_http_header: true },
-        }),
-    ],
+    'the original destination': ['not judged', p => other(p, originalDst())],
+    'a destination by header': ['open-route', p => other(p, originalDst({ use_http_header: true }))],
   },
   'a way to the admin interface or to account-authz': {
     'a route': ['way-inside', p => other(p, clusterTo('x', adminAddress))],
@@ -534,14 +528,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     ],
     'the original destination at a fixed port': [
       'not judged',
-      p =>
-        other(p, {
-          name: 'x',
-          type: 'ORIGINAL_DST',
-          lb_policy: 'CLUSTER_PROVIDED',
-          connect_timeout: '1s',
-          original_dst_lb_config: { upstream_port_override: 8000 },
-        }),
+      p => other(p, originalDst({ upstream_port_override: 8000 })),
     ],
     'TLS to the service with any certificate': [
       'not judged',
@@ -613,8 +600,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     'the original destination of any connection': [
       'not judged',
       p => {
-        const original = { name: 'x', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' };
-        p.root.static_resources.clusters.push(original);
+        p.root.static_resources.clusters.push(originalDst());
         listener(p, proxy({ cluster: 'x' }));
         set(p.root.static_resources.listeners.at(-1), { use_original_dst: true });
       },
