@@ -1,7 +1,7 @@
 // Tokens for tests: valid by default; every part can be replaced, down to the signed text.
 import { webcrypto } from 'node:crypto';
+import { compileIssuerAccounts } from '../src/authz/issuer-accounts.ts';
 import { compilePermissions } from '../src/authz/permission.ts';
-import { compileIssuerAccounts } from '../src/authz/principal.ts';
 import type { ClaimRules } from '../src/token/claims.ts';
 import { type ClaimSources, compileClaimSources } from '../src/token/identity-claims.ts';
 import { secrets } from './secrets.ts';

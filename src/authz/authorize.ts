@@ -1,5 +1,6 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
+import { addressedAccount } from './account.ts';
 import { nominates, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import type { DetailOf } from './checks.ts';
 import { parseRequestTarget } from './path.ts';
@@ -18,7 +19,6 @@ import {
   type Claimed,
   type ClaimedByAccount,
   type Identity,
-  mayClaim,
   type Principal,
   toPrincipal,
   toUnaddressed,
@@ -155,26 +155,6 @@ export function authorize(
   const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } } as const;
   const { otherCookies } = request;
   return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
-}
-
-/** The account that the request is about: the one that it names or, if it names none, the only one of the token. Always one of the token. */
-export function addressedAccount(
-  named: readonly Account[],
-  { accounts, issuerAccounts }: Pick<Identity, 'accounts' | 'issuerAccounts'>,
-): Account | Refusal {
-  const [addressed, ...others] = named;
-  if (others.some(other => other !== addressed))
-    return refusal('account_mismatch', 'the request names different accounts');
-  if (typeof accounts === 'object' && 'kind' in accounts) return accounts;
-  if (addressed === undefined) {
-    if (typeof accounts === 'string') return accounts;
-    return refusal('account_required', 'the token has several accounts and the request names none');
-  }
-  const isOfToken = typeof accounts === 'string' ? accounts === addressed : accounts.has(addressed);
-  if (isOfToken) return addressed;
-  return mayClaim(issuerAccounts, addressed)
-    ? refusal('account_mismatch', 'the request names another account than the token')
-    : refusal('account_mismatch', 'the issuer may not speak for the account that the request names');
 }
 
 function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {

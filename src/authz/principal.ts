@@ -1,5 +1,6 @@
 // Who calls. `Identity` is what a verified token says, whatever a request addresses; `Principal` is the caller of one request, which
 // addresses one account. The grammars of the fields make them safe as header values without escaping.
+import type { IssuerAccounts } from './issuer-accounts.ts';
 import type { Refusal } from './refusal.ts';
 
 export type Account = string & { readonly brand: 'Account' };
@@ -124,42 +125,4 @@ export function toPrincipal(identity: Identity, acc: Account | undefined, role?:
 /** The caller of a request that addresses no account of the token, or was refused before it was known to. */
 export function toUnaddressed(identity: Identity): Principal {
   return toPrincipal(identity, typeof identity.accounts === 'string' ? identity.accounts : undefined);
-}
-
-// The accounts that an issuer may speak for: names and starts of names, without those that are excepted.
-
-interface Names {
-  readonly names: ReadonlySet<string>;
-  /** Without their `*`. The empty one stands for every account. */
-  readonly prefixes: ReadonlySet<string>;
-  /** The lengths of the prefixes: each costs one look-up, however many prefixes there are. */
-  readonly prefixLengths: readonly number[];
-}
-
-export interface IssuerAccounts extends Names {
-  /** The entries with `!`, which win wherever they stand. */
-  readonly excepted: Names;
-}
-
-export function compileIssuerAccounts(entries: readonly string[]): IssuerAccounts {
-  const excepted = entries.flatMap(entry => (entry.startsWith('!') ? entry.slice(1) : []));
-  return { ...compileNames(entries.filter(entry => !entry.startsWith('!'))), excepted: compileNames(excepted) };
-}
-
-/** Compares byte for byte. */
-export function mayClaim(accounts: IssuerAccounts, account: string): boolean {
-  return covers(accounts, account) && !covers(accounts.excepted, account);
-}
-
-function compileNames(entries: readonly string[]): Names {
-  const prefixes = new Set(entries.flatMap(entry => (entry.endsWith('*') ? entry.slice(0, -1) : [])));
-  const prefixLengths = [...new Set(Array.from(prefixes, ({ length }) => length))];
-  return { names: new Set(entries.filter(entry => !entry.endsWith('*'))), prefixes, prefixLengths };
-}
-
-function covers({ names, prefixes, prefixLengths }: Names, account: string): boolean {
-  return (
-    names.has(account) ||
-    prefixLengths.some(length => length <= account.length && prefixes.has(account.slice(0, length)))
-  );
 }

@@ -5,12 +5,9 @@ import type { DecisionWord } from '../authz/authorize.ts';
 import type { SignedIdentity } from '../authz/principal.ts';
 import { answerOf, type Reason, refusal } from '../authz/refusal.ts';
 import { type RequestFacts, singleHeader } from '../authz/request-facts.ts';
-import type { Config } from '../config/schema.ts';
 import type { Answers } from '../envoy/answers.ts';
-import type { ResponseSettings } from '../envoy/response.ts';
-import { createIdentityHeaders, removedByAllow, toHeaderRules } from '../envoy-config/headers.ts';
-import { resourceMetadataUrl } from '../text/url.ts';
 import type { CheckResult, Engine } from './engine.ts';
+import { parseTraceParent } from './trace-context.ts';
 
 /** The source of a log line, metrics and a span. */
 export interface CheckRecord {
@@ -137,33 +134,4 @@ function textOf(metadata: CallMetadata | undefined, name: string): string | unde
   const values = metadata?.get(name);
   const value = values?.length === 1 ? values[0] : undefined;
   return typeof value === 'string' ? value : undefined;
-}
-
-export function toResponseSettings(config: Config): ResponseSettings {
-  const { identityHeaders, protectedResource } = config;
-  return {
-    identityHeaders: createIdentityHeaders(identityHeaders),
-    removedHeaders: removedByAllow(toHeaderRules(config, 0)),
-    resourceMetadata: protectedResource && resourceMetadataUrl(protectedResource.resource),
-  };
-}
-
-// `traceparent` (W3C Trace Context). An invalid one is ignored.
-
-/** The call that a check belongs to, as its caller named it. */
-interface TraceParent {
-  readonly traceId: string;
-  readonly parentId: string;
-  readonly sampled: boolean;
-}
-
-// Sections 3.2.2 and 3.2.4: lower-case hex, no version ff, no id of zeros; version 00 ends with its flags, a later one may go on
-// after a dash.
-const grammar = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]([0-9a-f])(?:-|$)/;
-
-export function parseTraceParent(text: string | undefined): TraceParent | undefined {
-  if (text === undefined) return undefined;
-  const [, traceId, parentId, flags] = grammar.exec(text) ?? [];
-  if (traceId === undefined || parentId === undefined || flags === undefined) return undefined;
-  return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

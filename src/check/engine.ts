@@ -1,9 +1,10 @@
 // Decides one request by the policy and the token verification of one configuration. The server and `explain` share it.
 import { isDeepStrictEqual } from 'node:util';
 import { admit, authorize, type Decision, type Policy } from '../authz/authorize.ts';
+import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
 import { claimedNamesOf, compilePermissions, grantTemplates } from '../authz/permission.ts';
 import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
-import { type AccountGrammar, compileIssuerAccounts, type Principal, type SignedIdentity } from '../authz/principal.ts';
+import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import { compileTokenPlaces } from '../authz/token-places.ts';

@@ -1,7 +1,7 @@
 // A key ring, which one reads first: the keys of one source and the issuers that share it. It fetches them in the background before they
 // are needed, once more where a token has an unknown kid, keeps them through an outage until they are too old, and says what it does not use.
 //
-//   find(header) ─ known kid ──────────────────────────→ the key, or why there is none (jwks.ts)
+//   find(header) ─ known kid ──────────────────────────→ the key, or why there is none (token-key.ts)
 //                └ unknown ─→ ask ─→ key-set-machine.ts ─→ waits for an early refresh, at most 150 ms
 //   the machine says when to fetch: key-source.ts ─→ fetch.ts or a file ─→ jwks.ts ─→ the machine ─→ key-seed.ts
 //   key-rings.ts holds all rings, across changes of the configuration.
@@ -10,14 +10,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import type { FetchResult, Validator } from './fetch.ts';
 import {
-  findTokenKey,
   type KeySet,
   type KeySetProblem,
   maxKidLength,
   parseKeySet,
   type SkippedKey,
-  type TokenKey,
-  type TokenKeyHeader,
   type VerificationKey,
 } from './jwks.ts';
 import { createKeySeed, type InheritedKeys } from './key-seed.ts';
@@ -34,6 +31,7 @@ import {
 } from './key-set-machine.ts';
 import { createSource, type IssuerKeySettings, locationKey, sourceFiles } from './key-source.ts';
 import type { ProxySettings } from './proxy.ts';
+import { findTokenKey, type TokenKey, type TokenKeyHeader } from './token-key.ts';
 
 /** The `keys` section of the configuration. */
 export interface KeySettings {

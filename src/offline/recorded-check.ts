@@ -1,6 +1,7 @@
 // Makes checks as the server does, and returns each answer with its log record. Serves, logs and writes nothing.
-import { type CheckRecord, createCheck, toResponseSettings } from '../check/check.ts';
+import { type CheckRecord, createCheck } from '../check/check.ts';
 import { createEngine } from '../check/engine.ts';
+import { toResponseSettings } from '../check/response-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { readRequestFacts } from '../envoy/request.ts';

@@ -1,6 +1,6 @@
 // The active configuration: prepares another one beside it, switches all calls to that one in one step, and forgets what is gone.
-import { toResponseSettings } from '../check/check.ts';
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from '../check/engine.ts';
+import { toResponseSettings } from '../check/response-settings.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type RefusedConfig, refusedConfig } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';

@@ -11,7 +11,8 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { type CheckRecord, parseTraceParent } from '../check/check.ts';
+import type { CheckRecord } from '../check/check.ts';
+import { parseTraceParent } from '../check/trace-context.ts';
 
 interface CheckSpans {
   /** Records the span of a check that has just ended. Throws what the SDK throws. */

@@ -1,5 +1,6 @@
 // Parses the identity of a token from its claims: user, application, accounts, roles, scopes and actor.
 import type { DetailOf } from '../authz/checks.ts';
+import { type IssuerAccounts, mayClaim } from '../authz/issuer-accounts.ts';
 import { namesIn, type Permissions } from '../authz/permission.ts';
 import {
   type Account,
@@ -8,10 +9,8 @@ import {
   type Claimed,
   type ClaimedByAccount,
   type Identity,
-  type IssuerAccounts,
   isAccount,
   isIdentityField,
-  mayClaim,
   type SignedIdentity,
 } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';

@@ -3,8 +3,9 @@
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { toAccountGrammar } from '../../src/authz/places/places.ts';
-import { type Check, createCheck, toResponseSettings } from '../../src/check/check.ts';
+import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
+import { toResponseSettings } from '../../src/check/response-settings.ts';
 import { expandIssuers } from '../../src/config/issuer-templates.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';

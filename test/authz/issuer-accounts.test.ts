@@ -1,6 +1,6 @@
 // Which accounts an issuer may speak for.
 import { expect } from 'chai';
-import { compileIssuerAccounts, mayClaim } from '../../src/authz/principal.ts';
+import { compileIssuerAccounts, mayClaim } from '../../src/authz/issuer-accounts.ts';
 
 describe('accounts of an issuer', () => {
   const rows: readonly (readonly [entries: readonly string[], covered: readonly string[], others: string[]])[] = [

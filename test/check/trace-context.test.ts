@@ -1,7 +1,7 @@
 // The traceparent parser against W3C Trace Context, section 3.2.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseTraceParent } from '../../src/check/check.ts';
+import { parseTraceParent } from '../../src/check/trace-context.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';

@@ -2,7 +2,8 @@
 import { createECDH, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { expect } from 'chai';
 import type { JWK } from 'jose';
-import { findTokenKey, parseKeySet, type SkippedKey } from '../../src/keys/jwks.ts';
+import { parseKeySet, type SkippedKey } from '../../src/keys/jwks.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 import { isSignedBy } from '../../src/token/verifier.ts';
 
 interface Pair {

@@ -1,6 +1,6 @@
 // The key of a token: by alg, kid and the thumbprints of its certificate.
 import { expect } from 'chai';
-import { findTokenKey } from '../../src/keys/jwks.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 import { jwk, keySetOf } from './parsed-keys.ts';
 
 const unknown = 'kid is not a key of the issuer';

@@ -1,14 +1,9 @@
 // Request facts and policies for tests of the pure policy: valid by default; every part can be replaced.
 import type { Policy } from '../../src/authz/authorize.ts';
+import { compileIssuerAccounts } from '../../src/authz/issuer-accounts.ts';
 import { compilePermissions } from '../../src/authz/permission.ts';
 import { compilePlaces } from '../../src/authz/places/places.ts';
-import {
-  type Account,
-  type AllowedPrincipal,
-  compileIssuerAccounts,
-  type Identity,
-  isAccount,
-} from '../../src/authz/principal.ts';
+import { type Account, type AllowedPrincipal, type Identity, isAccount } from '../../src/authz/principal.ts';
 import { refusal } from '../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { compileRoutes, type RouteDefinition } from '../../src/authz/route-tree.ts';

@@ -1,7 +1,8 @@
 // Key rings with fixed keys, which fetch nothing.
 import type { Config } from '../../src/config/schema.ts';
-import { findTokenKey, type KeySet } from '../../src/keys/jwks.ts';
+import type { KeySet } from '../../src/keys/jwks.ts';
 import type { IssuerRing } from '../../src/keys/key-ring.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 
 /** One for each issuer, all with the same keys. */
 export function fixedKeyRings(

@@ -1,8 +1,9 @@
 // Key rings without waits for the first keys and between polls of files: what a test does not name stays silent.
 import { createFileWatch } from '../../src/files/file-watch.ts';
-import type { TokenKeyHeader, VerificationKey } from '../../src/keys/jwks.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
 import type { IssuerRing, KeyRingObserver } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { TokenKeyHeader } from '../../src/keys/token-key.ts';
 
 type Options = Partial<Parameters<typeof createKeyRings>[0]>;
 

@@ -3,7 +3,8 @@ import { type CryptoKey, importJWK } from 'jose';
 import { secrets } from '../../lab/secrets.ts';
 import { type SigningKey, signingKey } from '../../lab/signing-key.ts';
 import { claimRules, issuer, now, token } from '../../lab/token.ts';
-import { findTokenKey, type VerificationKey } from '../../src/keys/jwks.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,

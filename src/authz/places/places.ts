@@ -1,9 +1,9 @@
 // All places where a request may name an account, in the order in which they are read.
 import type { AccountGrammar } from '../principal.ts';
-import { accountSegments } from '../route-tree.ts';
 import { headerPlace } from './header-place.ts';
 import { hostPlace } from './host-place.ts';
-import { type AccountPlace, toAccounts } from './place.ts';
+import { pathPlace } from './path-place.ts';
+import type { AccountPlace } from './place.ts';
 import { queryPlace } from './query-place.ts';
 
 /** `account` of the configuration. */
@@ -30,15 +30,4 @@ export function compilePlaces(account: AccountSettings): readonly AccountPlace[]
 
 export function toAccountGrammar({ dots, case: letters }: Pick<AccountSettings, 'dots' | 'case'>): AccountGrammar {
   return { dots, lower: letters === 'lower' };
-}
-
-const details = {
-  dots: 'a segment with a dot names an account, and account.dots is off',
-  grammar: 'the segment of an account is outside its grammar',
-} as const;
-
-export function pathPlace(grammar: AccountGrammar): AccountPlace {
-  return {
-    read: ({ match }) => (match.kind === 'refusal' ? match : toAccounts(accountSegments(match), grammar, details)),
-  };
 }

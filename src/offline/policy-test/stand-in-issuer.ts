@@ -3,7 +3,7 @@ import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
 import { overlap, someIssuer } from '../../authz/issuer-template.ts';
 import { toAccountGrammar } from '../../authz/places/places.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
-import { findTokenKey } from '../../keys/jwks.ts';
+import { findTokenKey } from '../../keys/token-key.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
 
 interface StandInIssuers {
