@@ -1,5 +1,4 @@
 // A configuration file that is loaded, and its problems.
-
 import { writeFixture } from '../../lab/config-file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 

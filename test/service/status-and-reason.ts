@@ -1,5 +1,4 @@
 // The answer of a check as its status and its reason.
-
 import { reasonOf } from '../../lab/service.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 

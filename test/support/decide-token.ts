@@ -1,5 +1,4 @@
 // Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
-
 import { signingKey } from '../../lab/signing-key.ts';
 import { token } from '../../lab/token.ts';
 import { toAccountGrammar } from '../../src/authz/places/places.ts';

@@ -1,5 +1,4 @@
 // Derives from the configuration which header names matter to the check, and why.
-
 import { createIdentityHeaders, removedByAllow } from '../headers.ts';
 import type { EnvoyPolicy } from '../settings.ts';
 

@@ -1,5 +1,4 @@
 // The parts of a bootstrap that ask account-authz, for a bootstrap of your own.
-
 import { authzClusterSettings } from '../authz-cluster.ts';
 import { toMembers } from '../setting.ts';
 import type { EnvoySettings } from '../settings.ts';
