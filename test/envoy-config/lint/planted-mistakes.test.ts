@@ -1,6 +1,7 @@
 // The lint reports each planted mistake under exactly its rules, and accepts each harmless change.
 import { expect } from 'chai';
-import { lintRules } from '../../../src/envoy-config/lint/lint.ts';
+import { lintEnvoy, lintRules } from '../../../src/envoy-config/lint/lint.ts';
+import { honest } from './honest.ts';
 import { afterCheck } from './mistakes/after-check.ts';
 import { bypasses } from './mistakes/bypasses.ts';
 import { checks } from './mistakes/checks.ts';
@@ -30,6 +31,11 @@ describe('lintBootstrap', () => {
       expect(rulesAfter(edit)).to.deep.equal([]);
     });
   }
+
+  it('knows what honest bootstraps have', () => {
+    const { root, config } = honest();
+    expect(lintEnvoy(root, config)).to.deep.equal({ problems: [], notJudged: [] });
+  });
 
   it('has a planted mistake for every rule', () => {
     const planted = new Set(mistakes.flatMap(({ rules }) => rules));
