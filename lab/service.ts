@@ -9,7 +9,7 @@ import {
   type HealthCheckResponseMessage,
   healthService,
 } from '../src/envoy/protocol.ts';
-import { createFileWatch } from '../src/files/file-watch.ts';
+import { createFileWatch, type WatchFiles } from '../src/files/file-watch.ts';
 import { createLogger } from '../src/service/log.ts';
 import { type Service, startService } from '../src/service/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
@@ -71,10 +71,9 @@ export function serviceConfig(
 export function startTestService(
   config: Config,
   write: (line: string) => void,
-  options: { readonly firstKeysMs?: number } = {},
+  { watchFiles = createFileWatch({ pollMs: 20 }), ...options }: { firstKeysMs?: number; watchFiles?: WatchFiles } = {},
 ): Promise<Service> {
   const logger = createLogger(config.log, { write });
-  const watchFiles = createFileWatch({ pollMs: 20 });
   return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, ...options });
 }
 
@@ -91,6 +90,7 @@ export async function startServiceLab(
     ready?: boolean;
     /** True if the test changes the configuration such that a request that was allowed at the start is refused at the end. */
     changes?: boolean;
+    watchFiles?: WatchFiles;
   } = {},
 ): Promise<ServiceLab> {
   const keys = options.keys ?? [await signingKey('k1')];
@@ -107,7 +107,8 @@ export async function startServiceLab(
     }
     log.push(parsed);
   };
-  const service = await startTestService(config, write);
+  const { watchFiles } = options;
+  const service = await startTestService(config, write, watchFiles === undefined ? {} : { watchFiles });
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;

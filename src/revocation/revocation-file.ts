@@ -1,4 +1,5 @@
 // Reads the file of a revocation list (JSON Lines) into an index, or gives every problem with its line.
+import { createHash } from 'node:crypto';
 import { isAccount, isIdentityField, issuerGrammar, issuerRule } from '../authz/principal.ts';
 import { loadInSlices, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, type JsonProblem, parseStrictJson } from '../json/strict-json.ts';
@@ -20,7 +21,12 @@ interface EntryProblems {
 }
 
 export type LoadedRevocations =
-  | { readonly kind: 'revocations'; readonly list: RevocationList }
+  | {
+      readonly kind: 'revocations';
+      readonly list: RevocationList;
+      /** Of the bytes of the file: SHA-256 in base64. */
+      readonly digest: string;
+    }
   /** Never empty. */
   | { readonly kind: 'problems'; readonly problems: readonly LineProblem[] }
   | UnreadableFile;
@@ -46,6 +52,7 @@ export async function loadRevocations(
 ): Promise<LoadedRevocations> {
   const list = createRevocationList();
   const problems: LineProblem[] = [];
+  const hash = createHash('sha256');
   let line = 0;
   /** The beginning of a line whose end has not been read. */
   let begun: Buffer = Buffer.alloc(0);
@@ -74,6 +81,7 @@ export async function loadRevocations(
   }
 
   const unreadable = await loadInSlices(file, maxFileBytes, slice => {
+    hash.update(slice);
     const bytes = Buffer.concat([begun, slice]);
     let start = 0;
     for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, start)) {
@@ -87,7 +95,9 @@ export async function loadRevocations(
   readLine(begun);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, { line, message: 'more problems are not listed' });
-  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'revocations', list };
+  return problems.length > 0
+    ? { kind: 'problems', problems }
+    : { kind: 'revocations', list, digest: hash.digest('base64') };
 }
 
 // One line: an entry, or every problem of it.

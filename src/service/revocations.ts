@@ -52,10 +52,11 @@ export function createRevocations(options: {
   let active: WatchedList | undefined;
 
   async function startWatchedList(file: string): Promise<WatchedList> {
-    const known = await fileVersions([file]);
+    const versions = await fileVersions([file]);
     const load = () => loadRevocations(file);
     const first = await load();
     if (first.kind !== 'revocations') throw new RevocationFileError(refuseList(file, first));
+    const known = versions.map(version => ({ ...version, digest: first.digest }));
     let { list } = first;
     let status: RevocationStatus = { entries: list.entries, loadedAtSeconds: now(), problems: 0, firstProblems: [] };
 
