@@ -33,6 +33,12 @@ function pathPattern(segment: string): string {
 const labelPattern = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostPattern = `^(?::[A-Za-z_][A-Za-z0-9_]*\\.)?${labelPattern}(?:\\.${labelPattern})*$`;
 
+const characters = () =>
+  z.enum(['strict', 'rfc3986']).default('strict').meta({
+    description:
+      'Which characters a path may have where :other and /* cover it. strict: A-Z a-z 0-9 . _ ~ : @ -. rfc3986: the characters of RFC 3986 except ";", percent-encoded ones too.',
+  });
+
 // route-rules.ts checks the path: what is right depends on account.parameter.
 const route = mapping({
   path: z.string().meta({
@@ -51,10 +57,7 @@ const route = mapping({
     description:
       'Set it to false for a path with parameters of which none is the account: the route serves them to every token. Any other path must leave it out.',
   }),
-  characters: z.enum(['strict', 'rfc3986']).default('strict').meta({
-    description:
-      'Which characters a path may have where :other and /* cover it. strict: A-Z a-z 0-9 . _ ~ : @ -. rfc3986: the characters of RFC 3986 except ";", percent-encoded ones too.',
-  }),
+  characters: characters(),
 }).meta({ description: 'A protected route.' });
 
 // route-rules.ts finds those that are the same but for the names of parameters.
@@ -77,6 +80,7 @@ const publicRoute = mapping({
   methods: list(method(), { noun: 'method' })
     .default(['GET', 'HEAD'])
     .meta({ description: 'The methods that Envoy serves without a check. It answers any other with 404.' }),
+  characters: characters(),
 }).meta({ description: 'A path that Envoy serves without a check. account-authz itself never allows it.' });
 
 export const publicRoutes = list(publicRoute, {

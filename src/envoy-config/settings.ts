@@ -102,6 +102,7 @@ export interface PublicRoute {
   /** Whether everything under the path is served too. */
   readonly subtree: boolean;
   readonly methods: readonly string[];
+  readonly characters: 'strict' | 'rfc3986';
 }
 
 /** The metadata document of RFC 9728. */
@@ -222,9 +223,9 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
   };
 }
 
-function toPublicRoute({ path: text, methods }: NonNullable<Config['public']>[number]): PublicRoute {
+function toPublicRoute({ path: text, methods, characters }: NonNullable<Config['public']>[number]): PublicRoute {
   const template = toRouteTemplate(text);
-  return { text, path: literalStart(template), subtree: template.subtree, methods };
+  return { text, path: literalStart(template), subtree: template.subtree, methods, characters };
 }
 
 /** RFC 9728 section 2. */

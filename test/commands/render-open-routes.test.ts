@@ -141,6 +141,10 @@ describe('render of public routes, hosts and the metadata document', () => {
         { public: Array.from({ length: 33 }, (_, i) => ({ path: `/p${i}` })) },
         /methods of public of the configuration/,
       ],
+      [
+        { public: [{ path: `/${'p'.repeat(200)}/*`, characters: 'rfc3986' }] },
+        /paths of routes and public of the configuration must be shorter/,
+      ],
     ] as const) {
       const { code, stderr } = await render('envoy-gateway', '--config', config({ ...service, ...changes }));
       expect(code).to.equal(1);

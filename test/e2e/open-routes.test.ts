@@ -15,6 +15,7 @@ const settings = {
     { path: '/hooks/in', methods: ['POST'] },
     { path: '/hooks/*', methods: ['POST'] },
     { path: '/v1/orders' },
+    { path: '/files/*', characters: 'rfc3986' },
   ],
   account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.test', 'api.test'] },
   scopes: { billing: ['*'], 'orders:read': ['GET'] },
@@ -51,6 +52,8 @@ for (const version of envoyVersions) {
       ['POST', '/hooks/7?payment_method=card&method=x&next=/?_method=1'],
       ['GET', '/healthz?a=_method'],
       ['GET', '/v1/orders'],
+      ['GET', '/files/%C3%9Cbersicht%20(1).pdf'],
+      ['GET', "/files/a+b,c/O'Brien/%E3%81%82"],
     ] as const;
     for (const [method, target] of served) {
       it(`serves ${method} ${target} without a token`, async () => {
@@ -76,6 +79,14 @@ for (const version of envoyVersions) {
       ['GET', '/assets/a%2Fb', 400],
       ['GET', '/assets/a%5cb', 400],
       ['POST', '/v1/orders', 404],
+      ['GET', '/files/a;b', 404],
+      ['GET', '/files/..%20/x', 404],
+      ['GET', '/files/%FF', 404],
+      ['GET', '/files/%C2%85', 404],
+      ['GET', '/files/a%25', 404],
+      ['GET', '/files/a%3Fb', 404],
+      ['GET', '/files/a%2Fb', 400],
+      ['GET', '/files/%2E%2E/api/subscriptions', 401],
       ['GET', '/v1/orders;x', 400],
       ['GET', '/assets/../api/subscriptions', 401],
       ['POST', '/hooks/7?_method=DELETE', 404],

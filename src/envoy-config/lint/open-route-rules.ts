@@ -1,6 +1,6 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
 import { documentMethods } from '../render/open-routes.ts';
-import type { EnvoyPolicy } from '../settings.ts';
+import type { EnvoyPolicy, PublicRoute } from '../settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
 import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';
@@ -15,6 +15,7 @@ import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
 interface OpenPath extends PathScope {
   readonly text: string;
   readonly methods: readonly string[];
+  readonly characters: PublicRoute['characters'];
   /** The document that Envoy answers there. */
   readonly json?: string;
 }
@@ -53,7 +54,8 @@ export const openRouteRules = {
 function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[] {
   if (metadata === undefined) return publicRoutes;
   const { path: text, json } = metadata;
-  return [...publicRoutes, { text, path: text.replace(/\/$/, ''), subtree: false, methods: documentMethods, json }];
+  const document = { text, path: text.replace(/\/$/, ''), subtree: false, characters: 'strict', json } as const;
+  return [...publicRoutes, { ...document, methods: documentMethods }];
 }
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
@@ -66,7 +68,7 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
     }));
   }
   return open
-    .filter(({ match }) => !isNamed(model.policy, match))
+    .filter(({ match }) => namedBy(model.policy, match) === undefined)
     .flatMap(target => turnedOff(guarded, target, pathOf(target)));
 }
 
@@ -85,19 +87,19 @@ function pathOf({ match: { scope } }: RouteTarget): string {
 
 const openPathsBy = new WeakMap<EnvoyPolicy, ReadonlyMap<string, OpenPath>>();
 
-/** Whether `public` names all that a route takes. */
-function isNamed(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']): boolean {
+/** The route of `public` that names all that a route takes, its characters left out. */
+function namedBy(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']): OpenPath | undefined {
   const toKey = ({ path, subtree }: PathScope): string => (subtree ? `${path}/*` : path);
   const known = openPathsBy.get(policy) ?? new Map(openPaths(policy).map(each => [toKey(each), each]));
   openPathsBy.set(policy, known);
-  const isOpen = (key: string): boolean => {
+  const openBy = (key: string): OpenPath | undefined => {
     const open = known.get(key);
-    return open !== undefined && methods?.every(method => open.methods.includes(method)) === true;
+    return methods?.every(method => open?.methods.includes(method)) ? open : undefined;
   };
-  if (scope === undefined || isOpen(toKey(scope))) return scope !== undefined;
-  for (let { path } = scope; path !== ''; path = path.slice(0, path.lastIndexOf('/')))
-    if (isOpen(`${path}/*`)) return true;
-  return false;
+  let found = scope && openBy(toKey(scope));
+  for (let path = scope?.path ?? ''; path !== '' && found === undefined; path = path.slice(0, path.lastIndexOf('/')))
+    found = openBy(`${path}/*`);
+  return found;
 }
 
 type First = (path: string, method: string, query?: string) => HostRoute | undefined;
@@ -117,7 +119,8 @@ function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boo
     isAnswer(route, open.json) &&
     isUnchecked(checks, route) &&
     !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
-  const paths = open.subtree ? [open.path, `${open.path}/x`] : [open.text];
+  const below = open.characters === 'strict' ? 'x' : 'x+y';
+  const paths = open.subtree ? [open.path, `${open.path}/${below}`] : [open.text];
   return paths.every(path => open.methods.every(method => serves(first(path, method))));
 }
 
@@ -132,10 +135,12 @@ export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[
   return guarded.flatMap(({ manager, checks }) =>
     manager.hosts.flatMap(({ routes }) => {
       const open = routes.filter(
-        each => each.value.field('route').isPresent && isUnchecked(checks, each) && isNamed(policy, each.match),
+        each => each.value.field('route').isPresent && isUnchecked(checks, each) && namedBy(policy, each.match),
       );
       const first = firstAmong(open.length === 0 ? [] : routes);
-      return open.flatMap(({ value, match: { scope, methods, isStrict } }) => {
+      return open.flatMap(({ value, match }) => {
+        const { scope, methods, characters } = match;
+        const permitted = ['strict', namedBy(policy, match)?.characters];
         const isRefused = (query: string): boolean => {
           const answer = first(`${scope?.path}${scope?.subtree ? '/x' : ''}`, methods?.[0] ?? '', `?${query}`);
           const status = answer?.value.field('direct_response', 'status').number() ?? 0;
@@ -143,7 +148,9 @@ export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[
         };
         const { path } = value.field('match');
         const loose = [
-          ...(isStrict ? [] : ['takes paths outside the grammar too, such as /..;/, which servers may resolve']),
+          ...(permitted.includes(characters ?? '')
+            ? []
+            : ['takes paths outside the grammar too, such as /..;/, which servers may resolve']),
           ...(overrides.every(isRefused)
             ? []
             : ['takes a query such as _method=DELETE, by which servers choose the method']),
@@ -164,6 +171,6 @@ export function isPublic({ model, manager, target, check }: HeaderWay): boolean 
     target.protectedPath === undefined &&
     target.lookAlikePath === undefined &&
     model.guarded.some(each => each.manager === manager) &&
-    isNamed(model.policy, target.match)
+    namedBy(model.policy, target.match) !== undefined
   );
 }

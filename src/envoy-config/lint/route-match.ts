@@ -1,4 +1,6 @@
 // Reads which paths and methods an Envoy route matches.
+import { subtreePatterns } from '../render/open-routes.ts';
+import type { PublicRoute } from '../settings.ts';
 import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -20,15 +22,15 @@ export interface EnvoyRouteMatch {
   readonly isSure: boolean;
   /** The same with the query. */
   readonly isSureByTarget: boolean;
-  /** Whether it takes no path outside the grammar of paths. */
-  readonly isStrict: boolean;
+  /** The grammar of all its paths; undefined if it takes others too. */
+  readonly characters: PublicRoute['characters'] | undefined;
   /** All its paths begin with this text, in lower case. */
   readonly head: string;
   /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
   readonly start: readonly (string | undefined)[];
 }
 
-type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'isStrict'>;
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'characters'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
@@ -44,7 +46,7 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   const methods = readMethods(headers);
   if (paths === undefined) {
     // Where the lint cannot tell, it takes any path.
-    const unsure = { isSure: false, isSureByTarget: false, isStrict: false };
+    const unsure = { isSure: false, isSureByTarget: false, characters: undefined };
     return { takes: () => true, methods, scope: undefined, ...unsure, head: '', start: [] };
   }
   const targets = headersNamed(headers, ':path').map(readStringMatcher);
@@ -95,7 +97,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
     head: text.toLowerCase(),
     start: text.split('/').slice(1),
     scope: isExact ? scope : undefined,
-    isStrict: isExact && isStrict,
+    characters: isExact && isStrict ? 'strict' : undefined,
   });
   const isUnder = (each: string, text: string) => each === text || each.startsWith(`${text}/`);
   const folder = (text: string) => text.slice(0, Math.max(text.lastIndexOf('/'), 0));
@@ -106,7 +108,9 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, false, isUnder);
   const regex = match.field('safe_regex');
   const text = regex.field('regex').text() ?? '';
-  const plain = text.length > maxPatternLength ? [null] : text.split('|').map(each => plainRegex.exec(each));
+  // The wide pattern has alternatives of its own.
+  const narrowed = text.replaceAll(subtreePatterns.rfc3986, subtreePatterns.strict);
+  const plain = text.length > maxPatternLength ? [null] : narrowed.split('|').map(each => plainRegex.exec(each));
   if (plain.includes(null)) return undefined;
   const takes = readRegex(regex);
   const [first, ...others] = plain.map(each => ({
@@ -119,7 +123,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
     head: isOne ? first.path.toLowerCase() : '',
     start: isOne ? first.path.split('/').slice(1) : [],
     scope: isOne ? first : undefined,
-    isStrict: true,
+    characters: narrowed === text ? 'strict' : 'rfc3986',
   };
 }
 
@@ -141,7 +145,7 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
     head: `/${literals.join('/')}`.toLowerCase(),
     start,
     scope: { path: `/${literals.join('/')}`, subtree: true },
-    isStrict: false,
+    characters: undefined,
     takes(path) {
       const segments = path.split('/').slice(1);
       if (rest ? segments.length <= start.length : segments.length !== start.length) return false;

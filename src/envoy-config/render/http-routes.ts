@@ -4,13 +4,14 @@ import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
 import { gatewayApi } from './authz-service.ts';
-import { documentMethods, domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
+import { documentMethods, domainOf, dotlessPathPattern, hostPattern, publicPathPattern } from './open-routes.ts';
 import { manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
 
 // Bounds of the Gateway API.
 const maxMatches = 64;
 const maxHosts = 16;
+const maxPathLength = 1024;
 export const maxRemoved = 16;
 
 /** What each rule of a route does besides leading to its Service. */
@@ -27,6 +28,9 @@ export function httpRouteProblem(settings: RenderSettings): string | undefined {
     return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
   if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches)
     return tooMany('methods of public', maxMatches);
+  const long = [...paths, ...publicRoutes.map(dotlessPathPattern)].find(({ length }) => length > maxPathLength);
+  if (long !== undefined)
+    return 'paths of routes and public of the configuration must be shorter: their patterns do not fit into an HTTPRoute';
   return hosts.length > maxHosts ? tooMany('account.hosts', maxHosts) : undefined;
 }
 
@@ -90,12 +94,10 @@ export function checkedRoute(settings: RenderSettings, parts: RuleParts): Tree {
 export function publicRoute(
   settings: RenderSettings,
   parts: RuleParts,
-  { patternOf = publicPathPattern, headers }: { patternOf?: (route: ServedPath) => string; headers?: Tree } = {},
+  { patternOf = publicPathPattern, headers }: { patternOf?: typeof publicPathPattern; headers?: Tree } = {},
 ): Tree {
   const { publicRoutes, hosts } = settings;
-  const served = publicRoutes.flatMap(each =>
-    servedPaths(settings, each).map(path => ({ ...path, methods: each.methods })),
-  );
+  const served = publicRoutes.flatMap(each => servedPaths(settings, each).map(path => ({ ...each, ...path })));
   const rules = byUpstream(served).map(([upstream, paths]) => ({
     matches: paths.flatMap(each =>
       each.methods.map(method => ({ path: regularExpression(patternOf(each)), method, headers })),

@@ -6,21 +6,47 @@ import { methodOverridePattern } from '../method-override.ts';
 import type { EnvoySettings, MetadataDocument, PublicRoute } from '../settings.ts';
 import { above, inline, type Members, type Tree } from '../tree.ts';
 
-const segment = '[A-Za-z0-9._~:@-]+';
+type PublicPath = Pick<PublicRoute, 'path' | 'subtree' | 'characters'>;
+
+const strictSegment = '[A-Za-z0-9._~:@-]+';
+const dotlessSegment = '[.]*[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]*';
+const wideSegment = toWideSegment();
 const accountLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 /** A method by which clients fetch a document. */
 export const documentMethods = ['GET', 'HEAD'] as const;
 
 export const uncheckedByExtAuthz = typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true });
 
-/** RE2: the paths of a public route, in the strict grammar of paths. One slash at the end is ignored, as in routes. */
-export function publicPathPattern({ path, subtree }: Pick<PublicRoute, 'path' | 'subtree'>): string {
-  return `${literal(path)}${subtree ? `(/${segment})*` : ''}/?`;
+/** RE2: what lies under a public subtree, by its grammar. */
+export const subtreePatterns = { strict: `(/${strictSegment})*`, rfc3986: `(/${wideSegment})*` } as const;
+
+/** RE2: the paths of a public route, in the grammar of paths. One slash at the end is ignored, as in routes. */
+export function publicPathPattern({ path, subtree, characters }: PublicPath): string {
+  return `${literal(path)}${subtree ? subtreePatterns[characters] : ''}/?`;
 }
 
 /** The same where nothing resolves `..` before it chooses a route: a segment has a character that is no dot. */
-export function dotlessPathPattern(route: Pick<PublicRoute, 'path' | 'subtree'>): string {
-  return publicPathPattern(route).replace(segment, `[.]*[A-Za-z0-9_~:@-]${segment.replace('+', '*')}`);
+export function dotlessPathPattern(route: PublicPath): string {
+  return publicPathPattern(route).replace(strictSegment, dotlessSegment);
+}
+
+/**
+ * RE2: a segment of `characters: rfc3986`, as authz/path.ts has it: pchar of RFC 3986 without `;`, encoded UTF-8, no encoded / \ % . ; ? and no
+ * control character. At least one character is neither a dot nor of a block that has white space: servers drop dots and spaces at an end.
+ */
+function toWideSegment(): string {
+  const [hex, next] = ['[0-9a-f]', '%[89ab][0-9a-f]'];
+  const neutral = `[.]|%20|%c2%[ab]${hex}|%e1%9a${next}|%e2%8[01]${next}|%e3%80${next}|%ef%bb${next}`;
+  const others = [
+    "[a-z0-9_~:@!$&'()*+,=-]",
+    `%2[1-46-9a-d]|%3[0-9ac-e]|%[46]${hex}|%5[0-9abd-f]|%7[0-9a-e]`,
+    `%(?:c[3-9a-f]|d${hex})${next}`,
+    `%e0%[ab]${hex}${next}|%e1%(?:[8ab]${hex}|9[0-9b-f])${next}|%e2%(?:8[2-9a-f]|[9ab]${hex})${next}`,
+    `%e3%(?:8[1-9a-f]|[9ab]${hex})${next}|%e[4-9a-ce]${next}${next}|%ed%[89]${hex}${next}`,
+    `%ef%(?:[89a]${hex}|b[0-9ac-f])${next}`,
+    `%f0%[9ab]${hex}${next}${next}|%f[1-3]${next}${next}${next}|%f4%8${hex}${next}${next}`,
+  ];
+  return `(?i:(?:${neutral})*(?:(?:${others.join('|')})(?:${neutral})*)+)`;
 }
 
 /** RE2: the hosts of `account.hosts`, with any port. Letter case matters in the label of the account alone. */
