@@ -119,7 +119,7 @@ function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boo
     isAnswer(route, open.json) &&
     isUnchecked(checks, route) &&
     !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
-  const below = open.characters === 'strict' ? 'x' : 'x+y';
+  const below = open.characters === 'rfc3986' ? 'x+y' : 'x';
   const paths = open.subtree ? [open.path, `${open.path}/${below}`] : [open.text];
   return paths.every(path => open.methods.every(method => serves(first(path, method))));
 }
