@@ -15,7 +15,7 @@ set(config, {
     origins: ['https://app.example.com'],
   },
   account: { ...config.account, hosts: [':account_id.api.example.com'] },
-  public: [{ path: '/static/*', methods: ['GET'] }],
+  public: [{ path: '/static/*', methods: ['GET'], characters: 'strict' }],
 });
 const options = { ...defaultOptions, corsOrigins: ['https://app.example.com'] };
 const { content } = bootstrapFile(toEnvoySettings(config as EnvoyRelevantConfig, options));
