@@ -3,7 +3,13 @@ import { readConfigFile, validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
 import { limitsOf } from '../envoy-config/render/capabilities.ts';
-import { addressProblem, optionDefinitions, optionsHelp, parseRenderOptions } from '../envoy-config/render/options.ts';
+import {
+  addressProblem,
+  optionDefinitions,
+  optionsHelp,
+  originProblem,
+  parseRenderOptions,
+} from '../envoy-config/render/options.ts';
 import {
   type NamedText,
   toCommandLine,
@@ -72,7 +78,9 @@ export const command = defineCommand({
       io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
       return 1;
     }
-    const problem = addressProblem(loaded.config, chosen, option => hasOption(target, option));
+    const problem =
+      originProblem(loaded.config.token, chosen) ??
+      addressProblem(loaded.config, chosen, option => hasOption(target, option));
     if (problem !== undefined) throw new CommandError(problem);
     const settings = {
       ...chosen,

@@ -84,6 +84,14 @@ export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
   return { field: 'allow_custom_methods', value: isNeeded ? true : undefined, accepts: 'anything' };
 }
 
+/** A server may ignore an upgrade (RFC 9110 section 7.8). This one Apache HttpClient 5.4 and later sends with each request (envoy#36305). */
+export const ignoredUpgradeSetting = {
+  field: 'ignore_http_11_upgrade',
+  value: [inline({ prefix: 'TLS/' })],
+  why: 'Java clients offer it with each request; without this Envoy answers 403',
+  accepts: 'anything',
+} as const satisfies Setting;
+
 function limitSettings(settings: EnvoySettings): readonly Setting[] {
   const { trustedHops, idleTimeoutSeconds, takesWebSockets } = settings;
   return [
@@ -104,6 +112,7 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
           why: 'Content-Length beside Transfer-Encoding is refused',
           accepts: { absent: true },
         },
+        ignoredUpgradeSetting,
         customMethodSetting(settings),
       ],
       why: 'HTTP/1.1; 1.0 is refused (426), trailers are dropped',
@@ -145,7 +154,7 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
     {
       field: 'drain_timeout',
       value: '5s',
-      why: 'Off on purpose. CONNECT: no route accepts it. Other upgrades: 403. A local_reply_config that rewrites status or body would hide refusals.',
+      why: 'Off on purpose. CONNECT: no route accepts it. Other upgrades but TLS: 403. A local_reply_config that rewrites status or body would hide refusals.',
       accepts: 'anything',
     },
   ];
@@ -199,6 +208,7 @@ export const shadowManagerSettings = ({ upstream }: EnvoySettings): readonly Set
     field: 'http_protocol_options',
     value: {
       accept_http_10: true,
+      ignore_http_11_upgrade: [inline({ safe_regex: { regex: '[^wWsS].*' } })],
       default_host_for_http_10: hostAndPort(upstream.host, upstream.port),
       allow_chunked_length: true,
       allow_custom_methods: true,
@@ -213,5 +223,5 @@ export const shadowManagerSettings = ({ upstream }: EnvoySettings): readonly Set
   { field: 'proxy_100_continue', value: true },
   { field: 'max_request_headers_kb', value: 8192 },
   { field: 'stream_idle_timeout', value: '0s' },
-  { field: 'upgrade_configs', value: ['websocket', 'spdy/3.1', 'tls/1.0'].map(type => inline({ upgrade_type: type })) },
+  { field: 'upgrade_configs', value: ['websocket', 'spdy/3.1'].map(type => inline({ upgrade_type: type })) },
 ];

@@ -80,6 +80,14 @@ describe('render with invalid input', () => {
     ['envoy --cors-origin *', /--cors-origin must be an origin/],
     ['envoy --cors-origin https://app.example.com/', /--cors-origin must be an origin/],
     ['envoy --cors-origin https://App.example.com', /--cors-origin must be an origin/],
+    ...['envoy', 'istio', 'envoy-gateway', 'kgateway'].map(
+      target =>
+        [
+          `${target} --cors-origin https://app.example.com --cors-origin http://localhost:3000`,
+          /--cors-origin http:\/\/localhost:3000 must be one of token\.origins: /,
+          { token: { from: [{ cookie: 'session' }], origins: ['https://app.example.com'] } },
+        ] as const,
+    ),
     ['envoy --trusted-hops -1', /--trusted-hops must have a value: /],
     ['envoy --trusted-hops=-1', /--trusted-hops must be a number/],
     ['envoy --trusted-hops one', /--trusted-hops must be a number/],

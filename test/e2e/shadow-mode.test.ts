@@ -172,7 +172,12 @@ describe('render --shadow', () => {
         expect((await denied()) - before).to.equal(decisions.filter(each => each === 'deny').length);
       });
 
-      it('passes HTTP/2, its WebSockets and HTTP/1.0 without a host as well', async () => {
+      it('passes offers of other protocols, HTTP/2, its WebSockets and HTTP/1.0 without a host as well', async () => {
+        for (const offer of ['TLS/1.2', 'h2c', 'foo/2'])
+          expect(
+            await exchange(envoy.port, requestBytes('POST', '/x', ['Connection: Upgrade', `Upgrade: ${offer}`], 'abc')),
+            offer,
+          ).to.include({ status: 404, body: 'the service knows no such page\n' });
         expect(await exchange(envoy.port, 'GET /x HTTP/1.0\r\n\r\n')).to.include({ status: 404 });
         const handshake = [[':method', 'CONNECT'], [':protocol', 'websocket'], ...http2Fields('/x').slice(1)] as const;
         expect(await rawHttp2Exchange(envoy.port, handshake)).to.include({ status: 200, body: 'hello' });

@@ -129,7 +129,7 @@ for (const version of envoyVersions) {
       expect(echoed.match(/ping/g)).to.have.length(pieces);
     });
 
-    it('take a WebSocket on checked routes alone, checked at the handshake, over HTTP/1.1 and HTTP/2', async () => {
+    it('ignore an offer of TLS, and take a WebSocket on checked routes alone, checked at the handshake, over HTTP/1.1 and HTTP/2', async () => {
       const { port } = await startRendered(['--upgrade', 'websocket'], lab.upstream.port);
       expect(await exchange(port, requestBytes('GET', path, websocket))).to.include({ status: 401 });
       expect(await exchange(port, requestBytes('GET', '/open/x', websocket))).to.include({ status: 403 });
@@ -137,6 +137,14 @@ for (const version of envoyVersions) {
       expect(lab.upstream.requests).to.deep.equal([]);
       expect(await exchange(port, withToken('GET', path, websocket))).to.include({ status: 101 });
       expect(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase())).to.include('x-auth-uid');
+      for (const lines of [
+        ['Upgrade: TLS/1.2', 'Connection: Upgrade'],
+        ['Upgrade: TLS/1.3, TLS/1.2', 'Connection: close, upgrade'],
+      ]) {
+        lab.upstream.clear();
+        expect(await exchange(port, withToken('GET', path, lines)), 'Apache HttpClient').to.include({ status: 200 });
+        expect(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase())).not.to.include('upgrade');
+      }
       lab.upstream.clear();
       const extended = (target: string, fields: readonly [string, string][]) =>
         rawHttp2Exchange(port, [

@@ -176,7 +176,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing': `client_sampling random_sampling overall_sampling verbose max_path_tag_length custom_tags provider spawn_upstream_span operation`,
   'config.core.v3.HttpProtocolOptions': `idle_timeout max_connection_duration max_headers_count max_response_headers_kb max_stream_duration headers_with_underscores_action
     max_requests_per_connection`,
-  'config.core.v3.Http1ProtocolOptions': `allow_absolute_url allow_chunked_length=false allow_custom_methods accept_http_10 header_key_format enable_trailers
+  'config.core.v3.Http1ProtocolOptions': `allow_absolute_url allow_chunked_length=false allow_custom_methods accept_http_10 header_key_format enable_trailers ignore_http_11_upgrade
     override_stream_error_on_invalid_http_message send_fully_qualified_url=false use_balsa_parser=true`,
   'config.core.v3.Http2ProtocolOptions': `hpack_table_size max_concurrent_streams initial_stream_window_size initial_connection_window_size allow_connect max_outbound_frames
     max_outbound_control_frames max_consecutive_inbound_frames_with_empty_payload max_inbound_priority_frames_per_stream

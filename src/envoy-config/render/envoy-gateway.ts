@@ -2,6 +2,7 @@
 import { authzConnection } from '../authz-cluster.ts';
 import { authzCall, authzCluster, extAuthzSettings } from '../authz-filter.ts';
 import { spellings } from '../headers.ts';
+import { ignoredUpgradeSetting } from '../manager-settings.ts';
 import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
@@ -177,6 +178,7 @@ function clientTrafficPolicy(settings: RenderSettings): Members {
       ),
     },
     connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
+    http1: beside({ ignoredUpgradeTypes: [inline({ type: 'Prefix', value: 'TLS/' })] }, ignoredUpgradeSetting.why),
     http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
     timeout: {
       http: above(

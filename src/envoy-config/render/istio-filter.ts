@@ -12,6 +12,7 @@ import {
   customMethodSetting,
   earlyMutationSetting,
   hostDotSetting,
+  ignoredUpgradeSetting,
   maxHeadersSetting,
   underscoresSetting,
 } from '../manager-settings.ts';
@@ -109,11 +110,10 @@ function checkConfig(settings: RenderSettings): Members {
 }
 
 function managerMembers(settings: RenderSettings): Members {
-  const customMethods = customMethodSetting(settings);
   return {
     path_with_escaped_slashes_action: 'REJECT_REQUEST',
     common_http_protocol_options: toMembers([underscoresSetting(settings)]),
-    http_protocol_options: customMethods.value === undefined ? undefined : toMembers([customMethods]),
+    http_protocol_options: toMembers([ignoredUpgradeSetting, customMethodSetting(settings)]),
     ...toMembers([
       hostDotSetting,
       earlyMutationSetting(settings),
