@@ -144,15 +144,20 @@ function toSchemaProblems(issue: z.core.$ZodIssue): SchemaProblem[] {
     case 'invalid_type':
       return [{ path, part: 'value', message: typeProblem(issue.expected, issue.input) }];
     case 'invalid_value':
-      return [{ path, part: 'value', message: `must be one of ${issue.values.map(String).join(', ')}` }];
+      return [{ path, part: 'value', message: valueProblem(issue.values) }];
     case 'unrecognized_keys':
       return issue.keys.map(key => ({ path: [...path, key], part: 'key', message: issue.message }));
     case 'invalid_key':
       return issue.issues.map(({ message }) => ({ path, part: 'key', message }));
+    case 'invalid_union': {
+      // The one form whose keys the value has tells what is wrong with it.
+      const [form, ...others] = issue.errors.filter(inner => inner.every(each => each.path.length > 0));
+      if (form === undefined || others.length > 0) return [{ path, part: 'value', message: issue.message }];
+      return form.flatMap(each => toSchemaProblems({ ...each, path: [...path, ...each.path] }));
+    }
     case 'custom':
     case 'invalid_element':
     case 'invalid_format':
-    case 'invalid_union':
     case 'not_multiple_of':
     case 'too_big':
     case 'too_small':
@@ -168,6 +173,10 @@ const typeNames: Readonly<Record<string, string>> = {
   object: 'a mapping',
   record: 'a mapping',
 };
+
+function valueProblem([only, ...others]: readonly unknown[]): string {
+  return others.length === 0 ? `must be ${JSON.stringify(only)}` : `must be one of ${[only, ...others].join(', ')}`;
+}
 
 function typeProblem(expected: string, value: unknown): string {
   const rule = `must be ${typeNames[expected] ?? expected}`;

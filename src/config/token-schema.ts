@@ -26,6 +26,9 @@ const place = z.union(
   { error: () => 'must be authorization, { header: NAME } or { cookie: NAME }' },
 );
 
+const originPattern =
+  '^(?!https://.*:443$|http://.*:80$)(?:https://[^*/?#@A-Z\\s]+|http://(?:localhost|127\\.[0-9.]+|\\[::1\\])(?::[0-9]+)?)$';
+
 export const token = mapping({
   clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
     description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
@@ -44,7 +47,7 @@ export const token = mapping({
         'Where a request may carry its token: the first of these places that it has counts. authorization (Bearer), { header: NAME } or { cookie: NAME }.',
       examples: [['authorization', { cookie: '__Host-token' }]],
     }),
-  origins: list(text(originProblem).meta({ pattern: '^https?://[^*/?#@\\s]+$' }), { noun: 'origin' })
+  origins: list(text(originProblem).meta({ pattern: originPattern }), { noun: 'origin' })
     .exactOptional()
     .meta({
       description:
@@ -62,7 +65,7 @@ export const token = mapping({
 function originProblem(origin: string): string | undefined {
   return isOrigin(origin) && (origin.startsWith('https://') || isLoopbackUrl(origin))
     ? undefined
-    : 'must be an origin such as https://app.example.com (http only for loopback addresses): scheme, host and port, without a wildcard';
+    : 'must be an origin as browsers send it, such as https://app.example.com (http only for loopback addresses): lower case, without default port, path, slash at the end and wildcard';
 }
 
 /** Header names are case-insensitive. */

@@ -258,5 +258,5 @@ const yamlSyntaxProblems: Readonly<Record<ErrorCode, string>> = {
   RESOURCE_EXHAUSTION: 'the file must not be nested so deep',
   TAB_AS_INDENT: 'a tab must not be used for indentation',
   TAG_RESOLVE_FAILED: 'a tag is unknown or does not fit its value: put text that starts with ! in quotes',
-  UNEXPECTED_TOKEN: 'unexpected text: YAML allows nothing at this place',
+  UNEXPECTED_TOKEN: 'unexpected text: YAML allows nothing at this place; put text with { } [ ] or , in quotes',
 };

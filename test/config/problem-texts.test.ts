@@ -98,7 +98,17 @@ const listing = `
 {"roles.owner": "GET"}
     roles.owner: must be a list of grants, or { methods, names }
 {"roles.owner": {"methods": ["GET"]}}
+    roles.owner.names: is required
+{"roles.owner": {"methods": ["GET"], "names": "a"}}
+    roles.owner.names: must be a list, not text
+{"roles.owner": {"methods": ["GET"], "name": ["a"]}}
     roles.owner: must be a list of grants, or { methods, names }
+{"issuers.0.claims.role": {"wordsOf": "role", "by": ";"}}
+    issuers[0].claims.role.by: must be ","
+{"routes.0.accountInPath": true}
+    routes[0].accountInPath: must be false
+{"token": {"from": [{"cookie": "t"}], "origins": ["https://app.test:443"]}}
+    token.origins[0]: must be an origin as browsers send it, such as https://app.example.com (http only for loopback addresses): lower case, without default port, path, slash at the end and wildcard
 {"roles.owner": {"methods": ["*"], "names": [""]}}
     roles.owner.names[0]: must be 1 to 256 characters without control characters
 {"roles": {"owner": ["*"], "admin": {"methods": ["*"], "names": ["a", "owner"]}}}
