@@ -149,11 +149,11 @@ describe('render envoy', () => {
     expect(bootstrap.admin.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 9001 });
   });
 
-  it('uses the addresses of --listen and --upstream', async () => {
-    const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
+  it('uses the addresses of --listen and --upstream, another machine at the same port too', async () => {
+    const bootstrap = await rendered({}, '--listen', '0.0.0.0:9000', '--upstream', 'orders.default.svc:9000');
     const [listener, readiness] = bootstrap.static_resources.listeners;
-    expect(listener.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8443 });
-    expect(readiness.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8081 });
+    expect(listener.address.socket_address).to.deep.equal({ address: '0.0.0.0', port_value: 9000 });
+    expect(readiness.address.socket_address).to.deep.equal({ address: '0.0.0.0', port_value: 8081 });
     const upstream = clusterOf(bootstrap, 'upstream');
     expect(upstream.type).to.equal('STRICT_DNS');
     expect(addressOf(upstream).socket_address).to.deep.equal({ address: 'orders.default.svc', port_value: 9000 });

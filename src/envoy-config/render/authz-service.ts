@@ -13,6 +13,11 @@ export function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress
   return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
 }
 
+/** RFC 1035, as Kubernetes wants it. */
+export function isServiceName(host: string): boolean {
+  return /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(host);
+}
+
 /** A BackendObjectReference of the Gateway API. */
 export function serviceReference(settings: RenderSettings): Members {
   const { host: name, port } = serviceAddress(settings);

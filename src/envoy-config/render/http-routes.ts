@@ -3,7 +3,7 @@ import type { HeaderRule } from '../header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { gatewayApi } from './authz-service.ts';
+import { gatewayApi, isServiceName, serviceAddress } from './authz-service.ts';
 import { documentMethods, domainOf, dotlessPathPattern, hostPattern, publicPathPattern } from './open-routes.ts';
 import { manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
@@ -12,6 +12,7 @@ import { type ServedPath, servedPaths } from './upstreams.ts';
 const maxMatches = 64;
 const maxHosts = 16;
 const maxPathLength = 1024;
+const routeMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 export const maxRemoved = 16;
 
 /** What each rule of a route does besides leading to its Service. */
@@ -23,11 +24,18 @@ export interface RuleParts {
 
 /** What of the configuration does not fit into an HTTPRoute. */
 export function httpRouteProblem(settings: RenderSettings): string | undefined {
-  const { paths, publicRoutes, hosts = [] } = settings;
+  const { paths, publicRoutes, hosts = [], upstream, upstreams } = settings;
   if (paths.length + preflights(settings).length > maxMatches)
     return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
   if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches)
     return tooMany('methods of public', maxMatches);
+  const method = publicRoutes.flatMap(({ methods }) => methods).find(each => !routeMethods.includes(each));
+  if (method !== undefined)
+    return `methods of public must be among ${routeMethods.join(', ')}: an HTTPRoute has no ${method}`;
+  if (!isServiceName(serviceAddress(settings).host))
+    return '--authz-host (or the host of listen) must be the name of a Service such as account-authz, its namespace --authz-namespace';
+  if (![upstream, ...upstreams.map(({ address }) => address)].every(({ host }) => isServiceName(host)))
+    return '--upstream must be a Service in the namespace of the HTTPRoute, by its name alone (orders:80)';
   const long = [...paths, ...publicRoutes.map(dotlessPathPattern)].find(({ length }) => length > maxPathLength);
   if (long !== undefined)
     return 'paths of routes and public of the configuration must be shorter: their patterns do not fit into an HTTPRoute';

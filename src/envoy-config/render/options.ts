@@ -5,7 +5,9 @@ import { hasCookiePlace } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import {
   hostAndPort,
+  isLoopback,
   isSameListener,
+  isUnspecified,
   type ListenAddress,
   parseListenAddress,
   parsePeerAddress,
@@ -242,7 +244,6 @@ export function addressProblem(
     ['envoy-admin-port', { kind: 'tcp', host: '127.0.0.1', port: options.envoyAdminPort }],
     ['readiness-port', { ...options.listen, port: options.readinessPort }],
     ['listen', options.listen],
-    ['upstream', options.upstream],
   ];
   const bound: [name: string, address: ListenAddress][] = [['listen of the configuration', authz]];
   if (isInPod(authz)) bound.push(['admin of the configuration', toTcpAddress(admin)]);
@@ -252,10 +253,15 @@ export function addressProblem(
     if (other !== undefined) return `--${name} must differ from ${other[0]}`;
     bound.push([`--${name}`, address]);
   }
-  const other = options.upstreams.flatMap(
-    ({ address }) => bound.find(([, each]) => isSameListener(each, address)) ?? [],
-  );
-  return other.length === 0 || other[0] === '--upstream' ? undefined : `--upstream must differ from ${other[0]}`;
+  for (const address of [options.upstream, ...options.upstreams.map(each => each.address)]) {
+    const { host, port } = address;
+    const isHere = isLoopback(host) || isUnspecified(host);
+    const other = bound.find(([, each]) =>
+      isHere ? isSameListener(each, address) : each.kind === 'tcp' && each.host === host && each.port === port,
+    );
+    if (other !== undefined) return `--upstream must differ from ${other[0]}: Envoy would send requests there`;
+  }
+  return undefined;
 }
 
 /** A page that reads answers by the cookie of a user, while the configuration does not trust it. */
