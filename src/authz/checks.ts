@@ -12,11 +12,11 @@ const dotsSwitch =
   'an account may have dots only with account.dots: true, which is safe where no server behind cuts at a dot';
 const accountGrammar = 'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, and never encoded';
 const issuerTimes =
-  'synchronize the clocks of the issuer and of this machine, and check the lifetimes that the issuer sets';
+  'synchronize the clocks of the issuer and of this machine, and check the times that the issuer sets, in seconds and not milliseconds';
 const retry = 'repeat the request';
 const seeKeys = 'see "What an operator sees" of docs/keys.md';
 const sourceForms =
-  'claims of the issuer must lead to a value of the type that its form reads, see docs/configuration.md';
+  'claims of the issuer must name a claim of the token: a name leads to a string, for acc, role and scope also to a list, { keysOf: NAME } to an object, { wordsOf: NAME } to the words of a string';
 const oneToken = 'the client must send each place of token.from at most once, with a token and nothing else';
 const sameSite =
   'a request with its token in a cookie that is no GET, HEAD or OPTIONS, or a WebSocket, must come from a page whose origin token.origins has';
@@ -133,8 +133,10 @@ export const checks = {
     token_invalid: {
       'the token is in quotes': 'the client must send the token without quotes',
       'a word in the place of the token': 'the client has no token yet: it sent null, undefined or the like',
-      'Bearer twice': 'the client must write Bearer once before the token',
-      'not three base64url segments': 'the token must be a signed JWT in its compact form',
+      'Bearer twice':
+        'the client must write Bearer once before the token in Authorization, and nothing before it elsewhere',
+      'not three base64url segments':
+        'the token must be a signed JWT in its compact form: an opaque or encrypted one may mean that the client requested no audience, or that the issuer is not set to issue JWTs',
       'a segment is not canonical base64url': malformed,
       'header: {} is not accepted':
         'the issuer must leave this header member out: a token must not choose how it is verified',
@@ -183,11 +185,11 @@ export const checks = {
   },
   claims: {
     token_invalid: {
-      '{} is not a time': 'it must be a number of seconds since 1970',
+      '{} is not a time': 'it must be a number of seconds since 1970, and no token is without exp',
       '{} a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
       '{} a number that is no integer from 0 to 2^53 - 1':
         'the issuer must send it as a string: readers of JSON round larger numbers',
-      '{} is missing or not a string': identityGrammar,
+      '{} is missing or not a string': sourceForms,
       '{} is missing': sourceForms,
       '{} has another type than its source reads': sourceForms,
       '{} has a member that is not a string': sourceForms,
@@ -215,7 +217,8 @@ export const checks = {
     token_invalid: {
       'iat is in the future': issuerTimes,
       'iat is after exp': issuerTimes,
-      'lives longer than maxLifetimeSeconds': 'issue tokens with a shorter lifetime, or raise token.maxLifetimeSeconds',
+      'lives longer than maxLifetimeSeconds':
+        'issue tokens with a shorter lifetime (exp in seconds, not milliseconds), or raise token.maxLifetimeSeconds',
       'nbf is in the future': issuerTimes,
     },
   },
@@ -240,7 +243,8 @@ export const checks = {
   },
   'issuer-account': {
     account_mismatch: {
-      'the token has no account inside the grammar': accountGrammar,
+      'the token has no account inside the grammar':
+        'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, with account.dots: true also ., with account.case: lower without A-Z',
       'the token has no account that its issuer may speak for': issuerMay,
       'the issuer may not speak for the account that the request names': issuerMay,
     },

@@ -50,14 +50,17 @@ export async function loadCertificates(option: string, file: string | undefined)
 /** More than the longest token that a configuration can accept. */
 const maxInputBytes = 128 * 1024;
 
-/** The value of Authorization; undefined if the input is empty. Accepts `Bearer` before the token, as copied from a request. */
+/** The value of Authorization; undefined if the input is empty. Accepts what stands before the token where it is copied from a request or a file. */
 export async function readAuthorization(command: string, { stdin, stderr }: CommandIo): Promise<string | undefined> {
   if (stdin.isTTY === true) stderr.write(`account-authz ${command}: paste a token, then Enter and Ctrl-D\n`);
   const bytes = await readStart(stdin, maxInputBytes + 1);
   if (bytes.length > maxInputBytes)
     throw new CommandError(`standard input must be a token of at most ${maxInputBytes} bytes`);
-  const text = bytes.toString('latin1').trim();
+  const input = bytes.toString('latin1').replace(/^\xef\xbb\xbf/, '');
+  const text = input.trim().replace(/^authorization: */i, '');
   if (text === '') return undefined;
+  if (text.startsWith('{'))
+    throw new CommandError('standard input must be a token, without the JSON around it: jq -r .access_token prints it');
   // Envoy never forwards these in a header (RFC 9110 section 5.5); usually they are line ends.
   if (/[^\t -~\x80-\xff]/.test(text))
     throw new CommandError('standard input must be a token: one line without control characters');

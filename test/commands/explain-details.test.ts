@@ -38,14 +38,14 @@ describe('details of explain', () => {
 
   describe('detail of a failed check', () => {
     const seconds = Math.floor(Date.now() / 1000);
-    const known = 'roles: owner, member, poster';
+    const known = 'roles: owner, member, poster (called "Site Poster")';
     const both = `${known}; that may GET here: owner, member`;
     const teams = '--path /api/subscriptions/teams/acct1/members';
     const dotted = { iss: dottedIssuer, 'https://acct.test/acc': 'acct1' };
     const rows: readonly (readonly [check: string, why: string, parts: TokenParts, args?: string])[] = [
       ['audience', `audiences: ${audience}, https://other.test`, { claims: { aud: 'x' } }],
       ['app', 'app is cli; apps: web', { claims: { app: 'cli' } }],
-      ['role', `roles are "guest"; ${known}`, { claims: { role: 'guest' } }],
+      ['role', `roles are "poster"; ${known}`, { claims: { role: 'poster' } }],
       ['role', `(roles are "guest", "a b"; ${both})`, { claims: { role: ['guest', 'a b'] } }],
       ['role', `(the token has no role that roles names; ${both})`, { claims: { role: [] } }],
       [
@@ -102,6 +102,12 @@ describe('details of explain', () => {
       ['issuer', 'https://unreachable.test)', { claims: { iss: 'x' } }],
       ['key', ' ago, kids: "k1", "r1")', { header: { kid: 'nobody' } }],
       ['claims', 'acc from "acc"', { claims: { acc: undefined } }],
+      [
+        'claims',
+        ': there is no uid: claims of the issuer must name a claim of the token',
+        { claims: { uid: undefined } },
+      ],
+      ['issuer-account', 'with account.dots: true also ., with account.case: lower', { claims: { acc: ['a.test'] } }],
       ['times', 'token.maxLifetimeSeconds is 86400', { claims: { exp: seconds + 1e6 } }],
       ['times', 'token.clockToleranceSeconds is 30', { claims: { nbf: seconds + 999 } }],
     ];
@@ -120,18 +126,30 @@ describe('details of explain', () => {
       });
     });
 
-    const byAccount: readonly (readonly [roles: unknown, why: string])[] = [
-      [undefined, '(the token has no role that roles names; roles: owner, member; that may GET here: owner, member)'],
-      [{}, ', see docs/configuration.md (role from "/r/{acc}")'],
+    const pointer = 'for a member of an object write the JSON Pointer "/realm_access/roles")';
+    const least = 'roles: owner, member; that may GET here: owner, member';
+    const bySource: readonly (readonly [
+      sources: object,
+      claims: Record<string, unknown>,
+      check: string,
+      why: string,
+    ])[] = [
+      [{ role: '/r/{acc}' }, { r: {} }, 'role', `(the token has no role that roles names; ${least})`],
+      [{ role: '/r/{acc}' }, { r: { acct1: {} } }, 'role', 'the words of a string (role from "/r/{acc}")'],
+      ...['realm_access.roles', 'realm_access/roles', '$.realm_access.roles', '#/realm_access/roles'].map(
+        name => [{ role: name }, {}, 'role', pointer] as const,
+      ),
+      [{ scope: 'realm_access.roles' }, {}, 'scope', pointer],
+      [{ role: 'https://acct.test/a.b' }, {}, 'role', `${least})`],
     ];
-    for (const [roles, why] of byAccount) {
-      it(`names what is wrong with the roles ${JSON.stringify(roles)} of the addressed account`, async () => {
+    for (const [sources, claims, check, why] of bySource) {
+      it(`of ${check} from ${JSON.stringify(sources)} for ${JSON.stringify(claims)} ends in: ${why}`, async () => {
         const { url, jwksUrl } = explain.lab.issuer;
-        const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: { role: '/r/{acc}' } }];
-        const config = serviceConfig(explain.lab.issuer, fullConfig({ issuers }));
-        const args = ['--config', writeFixture('explain-by-account.json', config), '--path', path, '--json'];
-        const outcome = await runExplain(args, { input: await explain.lab.token({ claims: { r: { acct1: roles } } }) });
-        const { detail = '' } = explanationOf(outcome).checks.find(({ name }) => name === 'role') ?? {};
+        const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: sources }];
+        const config = serviceConfig(explain.lab.issuer, fullConfig({ issuers, scopes: { read: ['GET'] } }));
+        const args = ['--config', writeFixture('explain-by-source.json', config), '--path', path, '--json'];
+        const outcome = await runExplain(args, { input: await explain.lab.token({ claims }) });
+        const { detail = '' } = explanationOf(outcome).checks.find(({ verdict }) => verdict === 'fail') ?? {};
         expect(detail.slice(-why.length)).to.equal(why);
       });
     }

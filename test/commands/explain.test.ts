@@ -136,6 +136,8 @@ describe('explain', () => {
       ['a token with surrounding white space', text => ` \t${text} \n\n`],
       ['a token after Bearer', text => `Bearer ${text}\n`],
       ['a token after lower-case bearer', text => `bearer ${text}`],
+      ['a header line', text => `Authorization: Bearer ${text}`],
+      ['a token after a byte order mark', text => `\u{feff}${text}`],
     ];
     for (const [name, input] of accepted) {
       it(`accepts ${name}`, async () => {
@@ -155,6 +157,7 @@ describe('explain', () => {
       ['two lines', text => `${text}\n${text}`],
       ['a wrapped token', text => `${text.slice(0, 76)}\n${text.slice(76)}`],
       ['a NUL byte', text => `${text}\0`],
+      ['the answer of a token endpoint', text => JSON.stringify({ access_token: text, token_type: 'Bearer' })],
       ['UTF-16', text => Buffer.from(text, 'utf16le')],
       ['input above the size limit', () => 'a'.repeat(128 * 1024 + 1)],
     ];

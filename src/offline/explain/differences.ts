@@ -70,7 +70,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'token-type': known =>
     ofIssuer(known, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
   key({ keys }) {
-    const kids = keys?.kids.length ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
+    const kids = keys?.keys ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid))) || 'none'}` : '';
     return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
   audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
@@ -88,8 +88,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'the token has no account inside the grammar': known =>
     ofIssuer(known, ({ claims }) => claims.acc && `acc from ${describeSource(claims.acc)}`),
   'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
-  role: known =>
-    [leastChange('roles', known, known.principal?.role), ...known.missingClaims.flatMap(pointerHint)].join('; '),
+  role: known => leastChange('roles', known, known.principal?.role),
   'role {}, for the addressed account': known =>
     ofIssuer(known, ({ claims }) => `role from ${describeSource(claims.role)}`),
   scope: known => leastChange('scopes', known, known.principal?.scope),
@@ -112,7 +111,8 @@ function leastChange(kind: PermissionKind, known: Known, name: string | undefine
   const entry = name === undefined ? undefined : table.get(name);
   if (name === undefined || entry === undefined) {
     const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
-    return `${kind}: ${formatList([...table.keys()])}; that may ${method} here: ${formatList(enough) || 'none'}`;
+    const lists = `${kind}: ${formatList(Array.from(table, nameOf))}; that may ${method} here: ${formatList(enough) || 'none'}`;
+    return [lists, ...known.missingClaims.flatMap(pointerHint)].join('; ');
   }
   const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
   const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
@@ -121,6 +121,12 @@ function leastChange(kind: PermissionKind, known: Known, name: string | undefine
     ...excluding.map(({ template }) => `${name} to ${kind} of the route ${template.text}`),
   ];
   return `${place}: ${formatList(grantsOf(entry))}; the least change: add ${change.join(', and ')}`;
+}
+
+/** With what tokens call it, where that is another name. */
+function nameOf([name, entry]: readonly [string, PermissionEntry]): string {
+  if (!('names' in entry)) return name;
+  return `${name} (called ${formatList(entry.names.map(each => quotedPrintable(each)))})`;
 }
 
 /** The grant by which the entry allows the method here, as it is written. */
@@ -161,10 +167,11 @@ function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
   return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
 }
 
-// A dot is an ordinary character of a name, which users of other products take for a separator.
+// Dots, slashes and `$` are ordinary characters of a name, which users of other products take for a path.
 function pointerHint(name: string): readonly string[] {
-  if (!name.includes('.') || name.includes('/')) return [];
-  const pointer = `/${name.replaceAll('~', '~0').replaceAll('.', '/')}`;
+  if (!/[./]/.test(name) || name.startsWith('/') || name.includes('://')) return [];
+  const path = name.replace(/^(?:\$\.|#\/)/, '').replaceAll('~', '~0');
+  const pointer = `/${path.includes('/') ? path : path.replaceAll('.', '/')}`;
   const [claim, remedy] = [name, pointer].map(text => quotedPrintable(text));
   return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
 }

@@ -132,7 +132,7 @@ function signedFacts(
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
     roles: listIn(role),
     scopes: scopes && (listIn(scope) ?? []),
-    missingClaims: [claims.uid, claims.app, claims.acc, claims.role]
+    missingClaims: [claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
       .flatMap(source => (source === undefined ? [] : textOf(source)))
       .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
   };
