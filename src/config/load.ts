@@ -3,7 +3,6 @@
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import type { PermissionTable } from '../authz/permission.ts';
-import { toAccountGrammar } from '../authz/places/places.ts';
 import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
@@ -121,7 +120,7 @@ export async function validateConfig(
   };
   return {
     kind: 'config',
-    config: { ...config, issuers: expandIssuers(config.issuers, toAccountGrammar(config.account)) },
+    config: { ...config, issuers: expandIssuers(config.issuers) },
     namedFiles: versions,
     ...(list && { revocations: list }),
     ...found,
