@@ -3,7 +3,6 @@ import type * as z from 'zod';
 import { accountInIssuer, issuerPlaceholder, overlap, parseIssuerTemplate } from '../authz/issuer-template.ts';
 import type { AccountGrammar } from '../authz/principal.ts';
 import { itemsOf, memberOf } from '../json/strict-json.ts';
-import { quotedPrintable } from '../text/printable.ts';
 import { report } from './value-schemas.ts';
 
 const keyUrls = ['jwksUrl', 'discoveryUrl'] as const;
@@ -116,12 +115,4 @@ export function expandIssuers<Issuer extends IssuerWithKeys>(issuers: readonly I
       };
     });
   });
-}
-
-/** What looks like `{acc}` in another notation, or like an issuer of many customers: such an issuer is valid, and no token has it. */
-export function templateWarning(issuer: string): string | undefined {
-  const [found] = /\{(?!acc\})[^{}]*\}?|(?<=\/)(?:common|organizations|consumers|\*)(?=\/|$)/.exec(issuer) ?? [];
-  return found === undefined
-    ? undefined
-    : `has ${quotedPrintable(found)}, which stands for itself: ${issuerPlaceholder} stands for the account, as a whole segment of the path or the first label of the host`;
 }

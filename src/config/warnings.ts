@@ -11,8 +11,7 @@ import {
 } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes, type RouteMatch } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
-import { compileSource } from '../token/claim-source.ts';
-import { templateWarning } from './issuer-templates.ts';
+import { compileSource, textOf } from '../token/claim-source.ts';
 import { createOverlapIndex } from './route-rules.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 import type { PathProblem } from './yaml-document.ts';
@@ -20,6 +19,9 @@ import type { PathProblem } from './yaml-document.ts';
 /** `revokedIssuers`: each `iss` of the entries of the revocation list. */
 export function findWarnings(config: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
   return [
+    ...config.apps.flatMap((app, i) =>
+      config.apps[0] === '*' ? [] : literalWarnings(['apps', i], app, /\*/, '"*" alone stands for all applications'),
+    ),
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
     ...routeWarnings(config),
     ...everyRoleWarnings(config),
@@ -44,13 +46,22 @@ function issuerWarnings(
   i: number,
   isOneOfSeveral: boolean,
 ): readonly PathProblem[] {
-  const warnings: PathProblem[] = [];
-  const template = templateWarning(issuer);
-  if (template !== undefined) warnings.push({ path: ['issuers', i, 'issuer'], message: template });
-  if (audiences.includes('*')) {
-    const message = 'has "*", which stands for itself: only tokens whose audience is an asterisk are accepted';
-    warnings.push({ path: ['issuers', i, 'audiences'], message });
-  }
+  const path = ['issuers', i];
+  const ofIssuer = `${issuerPlaceholder} stands for the account, as a whole segment of the path or the first label of the host`;
+  const warnings = [
+    ...literalWarnings([...path, 'issuer'], issuer, likeTemplate, ofIssuer),
+    ...audiences.flatMap(each =>
+      literalWarnings([...path, 'audiences'], each, likeAudiences, 'only tokens with this very text are accepted'),
+    ),
+    ...Object.entries(claims).flatMap(([field, source]) =>
+      literalWarnings(
+        [...path, 'claims', field],
+        textOf(source),
+        likeAccount,
+        '{acc} stands for the addressed account',
+      ),
+    ),
+  ];
   if (allowHttp) {
     const message =
       'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it';
@@ -67,6 +78,23 @@ function issuerWarnings(
     warnings.push({ path: ['issuers', i, 'accounts'], message });
   }
   return warnings;
+}
+
+// In other products, and in documentation, these stand for something else.
+const likeTemplate = /\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
+const likeAudiences = /^\*$|\{[^{}]*\}|<[^<>]*>/;
+const likeAccount = /\{(?!acc\})[^{}]*\}/;
+
+function literalWarnings(
+  path: readonly PropertyKey[],
+  text: string,
+  pattern: RegExp,
+  remedy: string,
+): readonly PathProblem[] {
+  const [found] = pattern.exec(text) ?? [];
+  return found === undefined
+    ? []
+    : [{ path, message: `has ${quotedPrintable(found)}, which stands for itself: ${remedy}` }];
 }
 
 function isByAccount(role: IssuerConfig['claims']['role']): boolean {

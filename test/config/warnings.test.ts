@@ -41,9 +41,18 @@ const cases: readonly Case[] = [
   ],
   [{ 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/organization/{acc}/roles' } }],
   [{ 'issuers.0.claims': { acc: { keysOf: '/o' }, role: { keysOf: '/roles', having: '{acc}' } } }],
-  ...['{tenantid}/v2.0', '{tenant}', 'common/v2.0', 'organizations', 'consumers/v2.0', '*'].map(
+  ...[
+    '/{tenantid}/v2.0',
+    '/{tenant}',
+    '/common/v2.0',
+    '/organizations',
+    '/consumers/v2.0',
+    '/*',
+    '.*',
+    '/<tenant>',
+  ].map(
     (rest): Case => [
-      { 'issuers.0.issuer': `https://login.test/${rest}` },
+      { 'issuers.0.issuer': `https://login.test${rest}` },
       /^issuers\[0\]\.issuer: has ".+", which stands for itself: \{acc\} stands for the account/,
     ],
   ),
@@ -116,7 +125,20 @@ const cases: readonly Case[] = [
     },
   ],
   [narrowed({ roles: ['owner', 'member'] }, '/v2/settings', { roles: ['owner'] })],
-  [{ 'issuers.0.audiences': ['*'] }, /^issuers\[0\]\.audiences: has "\*", which stands for itself: /],
+  ...['*', 'api-{acc}', 'api://<client-id>', '${AUDIENCE}'].map(
+    (audience): Case => [
+      { 'issuers.0.audiences': ['a*', audience] },
+      /^issuers\[0\]\.audiences: has ".+", which stands for itself: only tokens with this very text /,
+    ],
+  ),
+  [
+    { 'issuers.0.claims': { role: '/o/{account_id}/roles' } },
+    /^issuers\[0\]\.claims\.role: has "\{account_id\}", which stands for itself: \{acc\} stands for /,
+  ],
+  [
+    { apps: ['web', 'web-*'] },
+    /^apps\[1\]: has "\*", which stands for itself: "\*" alone stands for all applications$/,
+  ],
 ];
 
 async function warningsOf(content: unknown, ...args: readonly string[]) {
