@@ -245,6 +245,7 @@ describe('render envoy-parts in another bootstrap', () => {
     ['without options', settings, []],
     [`with ${cors.join(' ')}`, settings, cors],
     ['with public routes and hosts', openSettings, cors],
+    ['with a service of its own for a path', settings, [...cors, '--upstream', '/api/subscriptions/a=10.0.0.9:80']],
   ] as const) {
     it(`passes check-config --envoy ${name}`, async () => {
       const file = config(changes);
@@ -266,7 +267,11 @@ describe('render envoy-parts in another bootstrap', () => {
       });
       const address = { socket_address: { address: '0.0.0.0', port_value: 80 } };
       const listeners = [{ name: 'mine', address, filter_chains: [{ filters: [{ name: 'manager', ...manager }] }] }];
-      const bootstrap = writeFixture('mine.yaml', { static_resources: { listeners, clusters: [parts.cluster] } });
+      const bootstrap = writeFixture('mine.yaml', {
+        static_resources: { listeners, clusters: [parts.cluster, ...(parts.upstream_clusters ?? [])] },
+      });
+      const clusters = parts.routes.flatMap(({ route }: Part) => route?.cluster.match(/upstream-[0-9].*/) ?? []);
+      expect(parts.upstream_clusters?.map((each: Part) => each.name) ?? []).to.have.members([...new Set(clusters)]);
       const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
       expect(outcome).to.include({ code: 0, stderr: '' });
     });

@@ -149,7 +149,7 @@ describe('render istio', () => {
   });
 
   for (const [attach, context, port, upstream, cluster, options] of [
-    ['sidecar', 'SIDECAR_INBOUND', 80, 'orders:80', 'inbound|80||', ['--selector', 'app=orders']],
+    ['sidecar', 'SIDECAR_INBOUND', 80, '127.0.0.1:80', 'inbound|80||', ['--selector', 'app=orders']],
     [
       'gateway',
       'GATEWAY',
@@ -162,7 +162,8 @@ describe('render istio', () => {
     it(`answers preflight requests before the check in the Envoy of a ${attach}, and serves public paths there`, async () => {
       const listen = attach === 'sidecar' ? '127.0.0.1:9191' : '0.0.0.0:9191';
       const file = config({ ...twoPaths, listen, listenInsecure: true, public: [{ path: '/healthz' }] });
-      const args = attached(attach, '--upstream', upstream, ...options, ...cors);
+      const place = attach === 'sidecar' ? ['--namespace', 'shop'] : attached(attach);
+      const args = [...place, '--upstream', upstream, ...options, ...cors];
       const [{ spec }] = (await filesOf('istio', '--config', file, ...args))['envoy-filter.yaml'] ?? [];
       const patches: Part[] = spec.configPatches;
       expect([...new Set(patches.map(({ match }) => match.context))]).to.deep.equal([context]);
@@ -303,15 +304,21 @@ describe('render envoy-gateway', () => {
     }
   });
 
-  for (const [target, option, value] of [
+  for (const [target, ...options] of [
     ['envoy', '--authz-host', 'authz.example'],
     ['envoy-parts', '--authz-host', 'authz.example'],
     ['envoy-parts', '--upstream', 'orders:80'],
+    ['envoy-parts', '--shadow', '--upstream', '/v2=orders:80'],
+    ['istio', '--upstream', 'orders:80'],
+    ['istio', '--authz-host', 'authz.example'],
+    ['istio', '--namespace', 'shop', '--authz-namespace', 'authz'],
   ] as const)
-    it(`warns of ${option}, which ${target} does not print here`, async () => {
-      const { code, stderr } = await render(target, '--config', config(twoPaths), option, value);
+    it(`warns of ${options.join(' ')}, of which ${target} does not print all here`, async () => {
+      const { code, stderr } = await render(target, '--config', config(twoPaths), ...options);
       expect({ code, stderr }).to.deep.include({ code: 0 });
-      expect(stderr).to.match(new RegExp(`^account-authz render: ${option} .*is not (?:used|printed)`));
+      expect(stderr).to.match(
+        new RegExp(`^account-authz render: ${options.at(-2)} .*is (?:not (?:used|printed)|used for its port alone)`),
+      );
     });
 
   // A policy without a target would leave the route unprotected.

@@ -69,6 +69,7 @@ describe('render with invalid input', () => {
     ['envoy --upgrade websocket --upstream-protocol http2', /--upgrade needs --upstream-protocol http1 or auto/],
     ['envoy --grpc-web', /--grpc-web needs --upstream-protocol http2 or auto/],
     ['envoy --shadow --idle-timeout 5', /--shadow changes no answer, and --idle-timeout would: leave one of them out/],
+    ['envoy --shadow --trusted-hops 1', /--shadow changes no answer, and --trusted-hops would/],
     ['istio --upgrade websocket', /istio has no setting like --upgrade: Istio takes WebSocket handshakes by itself/],
     [
       'istio --upstream /api=127.0.0.1:1',

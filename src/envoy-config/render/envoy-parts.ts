@@ -7,6 +7,7 @@ import { authzFilters } from './authz-filters.ts';
 import { layeredRuntime, shadowIntroduction } from './bootstrap.ts';
 import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { upstreamClusters } from './upstreams.ts';
 
 export function partsFile(settings: EnvoySettings): RenderedFile {
   return settings.isShadow
@@ -52,6 +53,13 @@ function parts(settings: EnvoySettings): Members {
       'The routes of the virtual host. The cluster `upstream` is your service, `upstream-grpc` the same over HTTP/2. The last route refuses every other path.',
       routes,
     ),
+    upstream_clusters:
+      settings.upstreams.length === 0
+        ? undefined
+        : above(
+            'Add to static_resources.clusters: the services of --upstream with a path.',
+            upstreamClusters(settings).slice(settings.upstreamProtocol === 'auto' ? 2 : 1),
+          ),
     other_hosts:
       settings.hosts &&
       above('Add to virtual_hosts: a request for a host that account.hosts does not have is answered 404.', otherHosts),

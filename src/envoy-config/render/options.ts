@@ -219,6 +219,7 @@ export function parseRenderOptions(values: Readonly<Record<string, unknown>>): G
   if (takesWebSockets && protocol === 'http2')
     return '--upgrade needs --upstream-protocol http1 or auto: over HTTP/2 few services take WebSockets';
   const changing = [
+    'trusted-hops',
     'cors-origin',
     'request-timeout',
     'idle-timeout',

@@ -51,10 +51,13 @@ const serviceDefaults: Partial<RenderOptions> = {
   name: 'subscriptions',
   upstream: { kind: 'tcp', host: 'subscriptions', port: 80 },
 };
-const unusedHostWarning = ({ authz, tls, authzHost }: RenderSettings): string | undefined =>
-  isInPod(authz) && tls === undefined && authzHost !== defaultOptions.authzHost
-    ? '--authz-host is not used: listen of the configuration is loopback or a socket, where Envoy asks'
-    : undefined;
+const unusedHostWarning = ({ authz, tls, authzHost, authzNamespace }: RenderSettings): string | undefined => {
+  if (!isInPod(authz) || tls !== undefined) return undefined;
+  const isOwn = authzHost === defaultOptions.authzHost;
+  return isOwn && authzNamespace === undefined
+    ? undefined
+    : `--authz-${isOwn ? 'namespace' : 'host'} is not used: listen of the configuration is loopback or a socket, where Envoy asks`;
+};
 const inPodWarning = ({ authz }: RenderSettings): string | undefined =>
   isInPod(authz)
     ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
@@ -75,9 +78,9 @@ export const targets: Readonly<Record<string, Target>> = {
     options: [...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     warning: settings =>
-      settings.upstream === defaultOptions.upstream
+      settings.upstream === defaultOptions.upstream && !(settings.isShadow && settings.upstreams.length > 0)
         ? unusedHostWarning(settings)
-        : '--upstream without a path is not printed: the address of the cluster `upstream` is in your bootstrap',
+        : '--upstream without a path, or with --shadow, is not printed: the address of your service is in your bootstrap',
     files: settings => [partsFile(settings), ...secretFiles(settings)],
   },
   kubernetes: {
@@ -120,6 +123,10 @@ export const targets: Readonly<Record<string, Target>> = {
       ...workloadOptions,
     ] as const,
     problem: istioProblem,
+    warning: settings =>
+      settings.attach === 'sidecar' && !isLoopback(settings.upstream.host)
+        ? '--upstream is used for its port alone, that of the container: a sidecar leads to its own pod'
+        : unusedHostWarning(settings),
     files: istioFiles,
   },
   'envoy-gateway': {
