@@ -1,6 +1,6 @@
 // Parses a JWK Set (RFC 7517): bytes and the issuer's algorithms in, verification keys and skipped keys with reasons out. No I/O.
 // Weak and private keys and keys for another use are skipped; x5c and unknown members are ignored. What is written in another way and
-// still means one thing is read: a byte order mark, padding, a coordinate without its leading zeros.
+// still means one thing is read: a byte order mark, padding, a coordinate without its leading zeros, null for what is absent.
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, importJWK } from 'jose';
@@ -117,11 +117,16 @@ function parseEntries(bytes: Uint8Array, mediaType: string | undefined): readonl
   const json = parseDocument(bytes, mediaType);
   if (json.kind === 'problem') return json;
   const entries = memberOf(json.value, 'keys');
-  if (Array.isArray(entries)) return entries.length > maxKeys ? problem('too many keys') : entries;
+  if (Array.isArray(entries)) return entries.length > maxKeys ? problem('too many keys') : entries.map(withoutNulls);
   if (memberOf(json.value, 'jwks_uri') !== undefined)
     return problem('not a key set: metadata, which discoveryUrl reads');
   const found = isJsonObject(json.value) ? 'an object without the list "keys"' : nameOfType(json.value);
   return problem(`not a key set: ${found}`);
+}
+
+/** Some serializers write a member that a key has not. */
+function withoutNulls(jwk: unknown): unknown {
+  return isJsonObject(jwk) ? Object.fromEntries(Object.entries(jwk).filter(([, value]) => value !== null)) : jwk;
 }
 
 function readEntries(entries: readonly unknown[], algorithms: readonly string[]) {

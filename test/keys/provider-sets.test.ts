@@ -56,6 +56,12 @@ const rsaShapes: readonly Shape[] = [
     header: { kid: 'sha2-key', jku: 'https://uaa.test/token_keys' },
   },
   {
+    // https://github.com/jpadilla/pyjwt/issues/857, https://github.com/Abblix/Oidc.Server/pull/263: what a key has not as null
+    provider: 'a provider that writes null',
+    body: ({ jwk }) => set({ ...jwk, kid: null, use: null, alg: null, key_ops: null, d: null, x5t: null, k: null }),
+    header: {},
+  },
+  {
     // https://github.com/TNG/keycloak-mock/issues/144: base64url with padding
     provider: 'a provider that pads',
     body: ({ jwk }) => set({ ...jwk, n: `${jwk.n}==`, e: 'AQAB', kid: 'padded', use: 'sig', alg: 'RS256' }),
