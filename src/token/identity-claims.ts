@@ -236,7 +236,7 @@ export function describeClaim(payload: unknown, { text, parts: [path] }: Compile
 }
 
 function describeValue(name: string, value: unknown): string {
-  const show = (each: unknown): string => (isJsonObject(each) ? 'an object' : printable(String(each)));
+  const show = (each: unknown): string => (isJsonObject(each) ? 'an object' : printable(String(each)) || '""');
   if (value === undefined) return `there is no ${printable(name)}`;
   const shown = Array.isArray(value) ? listWords(value.map(show), maxListed) || 'an empty list' : show(value);
   return `${printable(name)} is ${shown}`;

@@ -102,6 +102,7 @@ describe('details of explain', () => {
       ['issuer', 'https://unreachable.test)', { claims: { iss: 'x' } }],
       ['key', ' ago, kids: "k1", "r1")', { header: { kid: 'nobody' } }],
       ['claims', 'acc from "acc"', { claims: { acc: undefined } }],
+      ['claims', 'outside the grammar: acc is "": ', { claims: { acc: '' } }],
       [
         'claims',
         ': there is no uid: claims of the issuer must name a claim of the token',
@@ -134,13 +135,14 @@ describe('details of explain', () => {
       check: string,
       why: string,
     ])[] = [
+      [{ role: 'roles' }, {}, 'role', `${least}; the token has no claim "roles")`],
       [{ role: '/r/{acc}' }, { r: {} }, 'role', `(the token has no role that roles names; ${least})`],
       [{ role: '/r/{acc}' }, { r: { acct1: {} } }, 'role', 'the words of a string (role from "/r/{acc}")'],
       ...['realm_access.roles', 'realm_access/roles', '$.realm_access.roles', '#/realm_access/roles'].map(
         name => [{ role: name }, {}, 'role', pointer] as const,
       ),
       [{ scope: 'realm_access.roles' }, {}, 'scope', pointer],
-      [{ role: 'https://acct.test/a.b' }, {}, 'role', `${least})`],
+      [{ role: 'https://acct.test/a.b' }, {}, 'role', 'the token has no claim "https://acct.test/a.b")'],
     ];
     for (const [sources, claims, check, why] of bySource) {
       it(`of ${check} from ${JSON.stringify(sources)} for ${JSON.stringify(claims)} ends in: ${why}`, async () => {

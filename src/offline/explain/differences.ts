@@ -18,7 +18,7 @@ import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-t
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../envoy-config/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
-import { describeSource } from '../../token/claim-source.ts';
+import { describeSource, textOf } from '../../token/claim-source.ts';
 import { formatList, instant, issuerIn, type Known, keyAge, maxListed } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
@@ -77,7 +77,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   claims: known =>
     ofIssuer(known, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
-      return [`claims: ${names.join(', ')}`, ...known.missingClaims.flatMap(pointerHint)].join('; ');
+      return [`claims: ${names.join(', ')}`, ...known.missingClaims.filter(pointerTo).map(missing)].join('; ');
     }),
   times: timesOf,
   expiry: timesOf,
@@ -112,7 +112,8 @@ function leastChange(kind: PermissionKind, known: Known, name: string | undefine
   if (name === undefined || entry === undefined) {
     const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
     const lists = `${kind}: ${formatList(Array.from(table, nameOf))}; that may ${method} here: ${formatList(enough) || 'none'}`;
-    return [lists, ...known.missingClaims.flatMap(pointerHint)].join('; ');
+    const source = issuerIn(known)?.claims[kind === 'roles' ? 'role' : 'scope'] ?? '';
+    return [lists, ...known.missingClaims.filter(claim => claim === textOf(source)).map(missing)].join('; ');
   }
   const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
   const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
@@ -168,12 +169,16 @@ function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
 }
 
 // Dots, slashes and `$` are ordinary characters of a name, which users of other products take for a path.
-function pointerHint(name: string): readonly string[] {
-  if (!/[./]/.test(name) || name.startsWith('/') || name.includes('://')) return [];
+function pointerTo(name: string): string | undefined {
+  if (!/[./]/.test(name) || name.startsWith('/') || name.includes('://')) return undefined;
   const path = name.replace(/^(?:\$\.|#\/)/, '').replaceAll('~', '~0');
-  const pointer = `/${path.includes('/') ? path : path.replaceAll('.', '/')}`;
-  const [claim, remedy] = [name, pointer].map(text => quotedPrintable(text));
-  return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
+  return `/${path.includes('/') ? path : path.replaceAll('.', '/')}`;
+}
+
+function missing(name: string): string {
+  const pointer = pointerTo(name);
+  const remedy = pointer && `: for a member of an object write the JSON Pointer ${quotedPrintable(pointer)}`;
+  return `the token has no claim ${quotedPrintable(name)}${remedy ?? ''}`;
 }
 
 function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string | undefined): string | undefined {
