@@ -16,7 +16,11 @@ import {
 const place = z.union(
   [
     z.literal('authorization'),
-    mapping({ header: accountHeader().meta({ description: 'The whole value of this header is the token.' }) }),
+    mapping({
+      header: accountHeader('x-id-token, or authorization alone without header').meta({
+        description: 'The whole value of this header is the token.',
+      }),
+    }),
     mapping({
       cookie: patternedText(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'must be the name of a cookie').meta({
         description: 'The value of this cookie is the token. Needs origins.',

@@ -118,8 +118,8 @@ export function scopeToken() {
 }
 
 /** Converted to lower case: header names are case-insensitive (RFC 9110 section 5.1). */
-export function accountHeader() {
-  return text(name => accountHeaderProblem(name.toLowerCase()))
+export function accountHeader(example?: string) {
+  return text(name => accountHeaderProblem(name.toLowerCase(), example))
     .toLowerCase()
     .meta({ pattern: '^[A-Za-z0-9]([A-Za-z0-9-]{0,126}[A-Za-z0-9])?$' });
 }

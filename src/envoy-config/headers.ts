@@ -214,8 +214,11 @@ const maxPrefixLength = 64;
 // The service removes every spelling of its six headers with - and _ mixed: 2^hyphens names each.
 const maxPrefixHyphens = 5;
 
-/** The rest of a sentence about a lower-case name that cannot be an account header, or undefined. */
-export function accountHeaderProblem(name: string): string | undefined {
+// What proxies that sign users in call the token that they pass on: oauth2-proxy and the load balancer of AWS.
+const passedTokens: ReadonlySet<string> = new Set(['x-forwarded-access-token', 'x-amzn-oidc-accesstoken']);
+
+/** The rest of a sentence about a lower-case name that cannot be a header of accounts, or of tokens, or undefined. */
+export function accountHeaderProblem(name: string, example = 'x-account-id'): string | undefined {
   if (name.startsWith(':')) return 'must be a header, not a pseudo-header such as :path';
   if (name.includes('_'))
     return 'must have hyphens in place of underscores: a request with an underscore in this name is refused';
@@ -223,7 +226,7 @@ export function accountHeaderProblem(name: string): string | undefined {
     return 'must be a header name of at most 128 letters, digits and hyphens';
   }
   return isReserved(name)
-    ? 'must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as x-account-id'
+    ? `must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as ${example}`
     : undefined;
 }
 
@@ -241,7 +244,7 @@ export function identityPrefixProblem(prefix: string): string | undefined {
 }
 
 function isReserved(name: string): boolean {
-  return names.has(name) || families.some(family => name.startsWith(family));
+  return names.has(name) || (families.some(family => name.startsWith(family)) && !passedTokens.has(name));
 }
 
 function reservedUnder(prefix: string): string | undefined {

@@ -35,6 +35,7 @@ const acceptedValues: readonly (readonly [place: string, values: readonly unknow
   ['token.maxLifetimeSeconds', [1, 315_360_000]],
   ['token.maxBytes', [256, 65_536]],
   ['token.forward', [true]],
+  ['token.from', [[{ header: 'X-Forwarded-Access-Token' }, { header: 'x-amzn-oidc-accesstoken' }]]],
   ['keys', [all(1), all(2_000_000), { refreshSeconds: 300, maxAgeSeconds: 300, cooldownSeconds: 300 }]],
   ['keys.cacheDirectory', ['/var/cache/account-authz']],
   ['routes', [[{ path: '/a/b' }, { path: '/ab' }]]],

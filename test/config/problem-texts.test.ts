@@ -107,6 +107,8 @@ const listing = `
     issuers[0].claims.role.by: must be ","
 {"routes.0.accountInPath": true}
     routes[0].accountInPath: must be false
+{"token.from": [{"header": "Authorization"}]}
+    token.from[0].header: must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as x-id-token, or authorization alone without header
 {"token": {"from": [{"cookie": "t"}], "origins": ["https://app.test:443"]}}
     token.origins[0]: must be an origin as browsers send it, such as https://app.example.com (http only for loopback addresses): lower case, without default port, path, slash at the end and wildcard
 {"roles.owner": {"methods": ["*"], "names": [""]}}
