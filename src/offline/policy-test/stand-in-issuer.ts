@@ -44,11 +44,13 @@ export async function createStandInIssuers({ issuers, token, account }: Config):
       const standIn = standIns.find(({ issuer }) => overlap(issuer.issuer, String(claims.iss), grammar)) ?? standIns[0];
       if (standIn === undefined) throw new Error('a configuration without an issuer');
       const { issuer, alg, privateKey } = standIn;
-      const iat = Math.floor(now);
-      const exp = iat + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
+      const exp = Math.floor(now) + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
+      // No token is issued after its end.
+      const iat = Math.min(Math.floor(now), Number(claims.exp ?? exp));
+      const aud = issuer.claims.aud.startsWith('/') ? 'aud' : issuer.claims.aud;
       // With {acc} in the issuer, the account of `iss` is that of `acc` in the case.
       const accounts = typeof claims.acc === 'string' ? [claims.acc] : issuer.accounts;
-      const payload = { iss: someIssuer(issuer.issuer, accounts), aud: issuer.audiences[0], iat, exp, ...claims };
+      const payload = { iss: someIssuer(issuer.issuer, accounts), [aud]: issuer.audiences[0], iat, exp, ...claims };
       const present = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
       const [typ = ''] = issuer.tokenTypes;
       return new CompactSign(Buffer.from(JSON.stringify(present)))

@@ -167,8 +167,17 @@ describe('test', () => {
         without('iat'),
         without('exp'),
         without('uid'),
+        { claims: { ...owner, exp: 1000 } },
       ]),
-    ).to.deep.equal(['allowed', 'token_invalid', 'token_invalid', 'allowed', 'token_invalid', 'token_invalid']);
+    ).to.deep.equal([
+      'allowed',
+      'token_invalid',
+      'token_invalid',
+      'allowed',
+      'token_invalid',
+      'token_invalid',
+      'token_expired',
+    ]);
   });
 
   it('signs for the issuer that iss names, with its first audience, algorithm and token type', async () => {
@@ -179,6 +188,7 @@ describe('test', () => {
       audiences: ['second'],
       algorithms: ['ES384'],
       tokenTypes: [''],
+      claims: { aud: 'client_id' },
     };
     const config = configWith({ issuers: [first, second] });
     expect(
