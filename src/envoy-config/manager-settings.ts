@@ -118,6 +118,12 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
       why: 'HTTP/1.1; 1.0 is refused (426), trailers are dropped',
     },
     {
+      field: 'proxy_100_continue',
+      value: true,
+      why: 'else Envoy tells a client to send a body that the check refuses',
+      accepts: 'anything',
+    },
+    {
       field: 'http2_protocol_options',
       fields: [
         { field: 'max_concurrent_streams', value: 100, accepts: 'anything' },

@@ -34,6 +34,7 @@ async function startSlowService(): Promise<{ readonly port: number; stop(): void
       response.end();
       return;
     }
+    if (request.url?.endsWith('/hints')) response.writeEarlyHints({ link: '</a.css>; rel=preload' });
     response.end(String(await lengthOf(request)));
   });
   server.requestTimeout = 0;
@@ -93,8 +94,8 @@ for (const version of envoyVersions) {
       return envoy;
     }
 
-    const withToken = (method: string, target: string, lines: readonly string[] = []): string =>
-      requestBytes(method, target, [`Authorization: ${suite.owner}`, ...lines]);
+    const withToken = (method: string, target: string, lines: readonly string[] = [], body = ''): string =>
+      requestBytes(method, target, [`Authorization: ${suite.owner}`, ...lines], body);
 
     it('pass for longer than --idle-timeout while they make progress, and end after it in silence', async function () {
       this.timeout(60_000);
@@ -160,6 +161,16 @@ for (const version of envoyVersions) {
       expect(lab.upstream.requests).to.deep.equal([]);
       expect(await extended(path, [token])).to.include({ status: 200 });
       expect(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase())).to.include('x-auth-uid');
+    });
+
+    it('ask for a body only where the check allows it, and bring early hints', async () => {
+      const { port } = await startRendered([]);
+      const upload = ['Expect: 100-continue', 'Connection: close'];
+      const received = (bytes: string) => converse(port, bytes, undefined);
+      expect(await received(requestBytes('POST', path, [...upload, 'Content-Length: 1']))).to.match(/^HTTP\/1\.1 401 /);
+      const [asked, answered] = (await received(withToken('POST', path, upload, 'x'))).match(/HTTP\/1\.1 \d+/g) ?? [];
+      expect([asked, answered]).to.deep.equal(['HTTP/1.1 100', 'HTTP/1.1 200']);
+      expect(await received(withToken('GET', `${path}/hints`, ['Connection: close']))).to.match(/^HTTP\/1\.1 103 /);
     });
 
     it('go to the most specific --upstream, by whole segments', async () => {
