@@ -159,6 +159,13 @@ describe('render envoy', () => {
     expect(addressOf(upstream).socket_address).to.deep.equal({ address: 'orders.default.svc', port_value: 9000 });
   });
 
+  it('opens as many connections to the service as clients may open', async () => {
+    const bootstrap = await rendered({});
+    const { max_active_downstream_connections: most } = bootstrap.overload_manager.resource_monitors[0].typed_config;
+    const [limits] = clusterOf(bootstrap, 'upstream').circuit_breakers.thresholds;
+    expect(limits).to.deep.equal({ max_connections: most, max_pending_requests: most, max_requests: most });
+  });
+
   // Behind a proxy, several clients share a connection.
   it('sets --trusted-hops, and resets only the stream of an invalid request', async () => {
     const manager = managerOf(await rendered({}, '--trusted-hops', '2'));

@@ -6,6 +6,9 @@ import { toMembers } from '../setting.ts';
 import type { EnvoySettings } from '../settings.ts';
 import { above, inline, type Members } from '../tree.ts';
 
+/** Of clients, and so to the service. */
+export const maxConnections = 10_000;
+
 export interface ServedPath {
   readonly path: string;
   /** Whether everything under the path is served too. */
@@ -69,9 +72,7 @@ export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
     explicit_http_config: inline({ http2_protocol_options: {} }),
     common_http_protocol_options: largeAnswers && inline(largeAnswers),
   };
-  const limits = isShadow
-    ? { max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 }
-    : { max_connections: 1024, max_pending_requests: 1024, max_requests: 4096 };
+  const most = isShadow ? 100_000 : maxConnections;
   const cluster = (name: string, address: typeof upstream, options: Members): Members => ({
     ...toMembers(hostSettings(name, address)),
     connect_timeout: isShadow ? '10s' : '1s',
@@ -79,7 +80,10 @@ export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
     typed_extension_protocol_options: {
       [protocolOptions]: typed('upstreams.http.v3.HttpProtocolOptions', options),
     },
-    circuit_breakers: { thresholds: [inline(limits)] },
+    circuit_breakers: above(
+      'As many as clients may open: behind 1,024 event streams (the default) each further request would wait without an answer.',
+      { thresholds: [inline({ max_connections: most, max_pending_requests: most, max_requests: most })] },
+    ),
   });
   return [
     { address: upstream, index: undefined },
