@@ -96,7 +96,8 @@ export function parseDiscovery(
   if (json.kind === 'problem') return json;
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('not an object');
-  const { issuer, jwks_uri: jwksUri } = metadata;
+  const { issuer, jwks_uri: jwksUri, keys } = metadata;
+  if (Array.isArray(keys)) return problem('not metadata: a key set, which jwksUrl reads');
   // RFC 8414 section 3.3: metadata of another issuer must not be used.
   if (issuer !== from.issuer) {
     const theirs = typeof issuer === 'string' ? quotedPrintable(issuer, maxShownIssuer) : 'not a string';

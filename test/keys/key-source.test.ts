@@ -157,6 +157,7 @@ describe('key source', () => {
     const faults: readonly (readonly [IssuerFault, string])[] = [
       [{ kind: 'respond', body: '{"issuer":"a","issuer":"b"}' }, 'application/json, a member twice'],
       [{ kind: 'respond', body: '[]' }, 'not an object'],
+      [{ kind: 'respond', body: '{"keys":[]}' }, 'not metadata: a key set, which jwksUrl reads'],
       [{ kind: 'html' }, 'text/html, not JSON'],
       [{ kind: 'redirect', location: 'http://169.254.169.254/' }, 'redirect refused'],
     ];
