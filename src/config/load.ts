@@ -89,11 +89,14 @@ export async function validateConfig(
   const isValid = parsed.success && fileProblems.length === 0 && document.problems.length === 0;
   const readsList = readsRevocations === 'if invalid' ? !isValid : readsRevocations;
   const name = readsList ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
-  const revokedIssuers = new Set<string>();
+  const revoked = { iss: new Set<string>(), acc: new Set<string>() };
   const loaded =
     name === undefined
       ? undefined
-      : await loadRevocations(name, ({ values: { iss } }) => iss !== undefined && revokedIssuers.add(iss));
+      : await loadRevocations(name, ({ values: { iss, acc } }) => {
+          if (iss !== undefined) revoked.iss.add(iss);
+          if (acc !== undefined) revoked.acc.add(acc);
+        });
   const isLeftOut = readsRevocations === 'if present' && loaded?.kind === 'problem' && loaded.reason === 'missing';
   const revocations = isLeftOut ? undefined : loaded;
   const isUnreadable = revocations?.kind === 'problem';
@@ -115,7 +118,7 @@ export async function validateConfig(
   const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
   const found = findsWarnings && {
-    warnings: findWarnings(config, revokedIssuers).map(problemAt),
+    warnings: findWarnings(config, revoked).map(problemAt),
     information: findInformation(config).map(problemAt),
   };
   return {

@@ -3,6 +3,7 @@ import { issuerPlaceholder, overlap } from '../authz/issuer-template.ts';
 import { grantsOf, parseGrant } from '../authz/permission.ts';
 import { permissionGrid } from '../authz/permission-grid.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
+import { isAccount } from '../authz/principal.ts';
 import {
   coversTemplate,
   defaultAccountParameter,
@@ -16,8 +17,13 @@ import { createOverlapIndex } from './route-rules.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 import type { PathProblem } from './yaml-document.ts';
 
-/** `revokedIssuers`: each `iss` of the entries of the revocation list. */
-export function findWarnings(config: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
+/** What the entries of the revocation list name. */
+interface Revoked {
+  readonly iss: ReadonlySet<string>;
+  readonly acc: ReadonlySet<string>;
+}
+
+export function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
   return [
     ...config.apps.flatMap((app, i) =>
       config.apps[0] === '*' ? [] : literalWarnings(['apps', i], app, /\*/, '"*" alone stands for all applications'),
@@ -27,7 +33,7 @@ export function findWarnings(config: Config, revokedIssuers: Iterable<string>): 
     ...everyRoleWarnings(config),
     ...grantWarnings(config),
     ...resourceWarnings(config),
-    ...revocationWarnings(config, revokedIssuers),
+    ...revocationWarnings(config, revoked),
   ];
 }
 
@@ -193,14 +199,21 @@ function resourceWarnings({ protectedResource, issuers }: Config): readonly Path
   return [{ path: ['protectedResource', 'resource'], message }];
 }
 
-function revocationWarnings({ issuers, account }: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
+function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked): readonly PathProblem[] {
+  const grammar = toAccountGrammar(account);
   const known = new Set(issuers.map(({ issuer }) => issuer));
   const templates = [...known].filter(issuer => issuer.includes(issuerPlaceholder));
-  const grammar = toAccountGrammar(account);
-  return [...revokedIssuers]
-    .filter(iss => !known.has(iss) && !templates.some(template => overlap(template, iss, grammar)))
-    .map(issuer => ({
-      path: ['revocation', 'file'],
-      message: `has an entry whose iss ${quotedPrintable(issuer, 128)} is no issuer of the configuration: it revokes nothing`,
-    }));
+  const isKnown = (issuer: string): boolean =>
+    known.has(issuer) ? !templates.includes(issuer) : templates.some(each => overlap(each, issuer, grammar));
+  const unknown = [...iss].filter(each => !isKnown(each));
+  const messages = unknown.map(
+    each =>
+      `has an entry whose iss ${quotedPrintable(each, 128)} is no issuer of the configuration: it revokes nothing`,
+  );
+  const [impossible] = [...acc].filter(each => !isAccount(each, grammar));
+  if (impossible !== undefined)
+    messages.push(
+      `has entries whose acc no token can have with account.case and account.dots as they are, such as ${quotedPrintable(impossible)}: they revoke nothing`,
+    );
+  return messages.map(message => ({ path: ['revocation', 'file'], message }));
 }

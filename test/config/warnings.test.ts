@@ -161,20 +161,27 @@ describe('warnings of a configuration', () => {
     });
   }
 
-  it('name each iss of the revocation list that is no issuer', async () => {
-    const known = smallestConfig().issuers[0]?.issuer;
+  it('name each iss of the revocation list that is no issuer, and an account that no token can have', async () => {
+    const realms = { ...issuer, issuer: 'https://realms.test/{acc}' };
     const entries = [
-      { iss: known, uid: 'a' },
+      { iss: issuer?.issuer, uid: 'a' },
+      { iss: 'https://realms.test/acme' },
       { iss: 'https://old.example.com' },
       { iss: 'https://old.example.com', jti: '1' },
+      { iss: realms.issuer, acc: 'ACME' },
+      { acc: 'GLOBEX' },
     ];
     writeFixture('revoked.jsonl', entries.map(entry => `${JSON.stringify(entry)}\n`).join(''));
-    const { code, lines } = await warningsOf(changed({ 'revocation.file': 'revoked.jsonl' }));
+    const issuers = [issuer, realms].map(each => ({ ...each, accounts: ['a*'] }));
+    const changes = { issuers, 'account.case': 'lower', 'revocation.file': 'revoked.jsonl' };
+    const { code, lines } = await warningsOf(changed(changes));
     expect(code).to.equal(0);
-    expect(lines).to.have.lengthOf(1);
-    expect(lines[0]).to.match(
-      /^warning: .*:1:\d+: revocation\.file: has an entry whose iss "https:\/\/old\.example\.com" is no issuer of the configuration: it revokes nothing$/,
-    );
+    expect(lines.map(line => line.replace(/^.*:1:\d+: /, ''))).to.deep.equal([
+      ...['https://old.example.com', realms.issuer].map(
+        iss => `revocation.file: has an entry whose iss "${iss}" is no issuer of the configuration: it revokes nothing`,
+      ),
+      'revocation.file: has entries whose acc no token can have with account.case and account.dots as they are, such as "ACME": they revoke nothing',
+    ]);
   });
 
   it('stand at the place of the setting, and leave the settings on standard output', async () => {
