@@ -198,6 +198,9 @@ describe('render --name', () => {
     const targets = files['kustomization.yaml']?.[0].patches.map(({ target }: Part) => target);
     const deployments = targets.filter(({ kind }: Part) => kind === 'Deployment');
     expect(deployments.map(({ name }: Part) => name)).to.deep.equal(deployments.map(() => 'orders'));
+    expect((await render('kubernetes', '--config', config(twoPaths), '--name', 'orders')).stdout).to.match(
+      /the Deployment orders with the label\n# account-authz\/sidecar=true, which its Service needs too\. Where none has it, kustomize says nothing/,
+    );
   });
 
   for (const [where, settings, options, provider] of [

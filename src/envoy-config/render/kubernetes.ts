@@ -53,8 +53,7 @@ export function kubernetesFiles(settings: RenderSettings): RenderedFiles {
       'kustomization.yaml',
       [sidecarKustomization(settings, names)],
       [
-        'Envoy in front of the app and account-authz beside it, as native sidecars (Kubernetes 1.30 or later) of every Deployment with the',
-        'label. The app listens on loopback, so that nobody bypasses Envoy.',
+        `Envoy in front of the app and account-authz beside it, as native sidecars (Kubernetes 1.30 or later) of ${settings.name === undefined ? 'every Deployment' : `the Deployment ${settings.name}`} with the label ${toLabelSelector(settings)}, which its Service needs too. Where none has it, kustomize says nothing, and nothing is checked: look for both containers in its output. The app listens on loopback, so that nobody bypasses Envoy.`,
       ],
     ),
     ...patches,
@@ -189,10 +188,15 @@ function socketPatch(folder: string): Members {
   });
 }
 
-function sidecarKustomization({ name, selector, namespace }: RenderSettings, patches: readonly string[]): Tree {
-  const labelSelector = Object.entries(selector ?? {})
+function toLabelSelector({ selector }: RenderSettings): string {
+  return Object.entries(selector ?? {})
     .map(([label, value]) => `${label}=${value}`)
     .join(',');
+}
+
+function sidecarKustomization(settings: RenderSettings, patches: readonly string[]): Tree {
+  const { name, namespace } = settings;
+  const labelSelector = toLabelSelector(settings);
   const target = { group: 'apps', kind: 'Deployment', name, labelSelector };
   return {
     apiVersion: 'kustomize.config.k8s.io/v1alpha1',
