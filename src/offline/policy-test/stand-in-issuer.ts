@@ -1,6 +1,6 @@
 // Signs the claims of a case with a throw-away key that stands in for the issuer's keys: no secret and no network is needed.
 import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
-import { overlap, someIssuer } from '../../authz/issuer-template.ts';
+import { issuerPlaceholder, overlap, someIssuer } from '../../authz/issuer-template.ts';
 import { toAccountGrammar } from '../../authz/places/places.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { findTokenKey } from '../../keys/token-key.ts';
@@ -20,6 +20,8 @@ interface StandIn {
 }
 
 const kid = 'stand-in';
+/** That of an account that has no key set. */
+const noIssuer = 'none of issuers';
 const lifetimeSeconds = 300;
 
 export async function createStandInIssuers({ issuers, token, account }: Config): Promise<StandInIssuers> {
@@ -41,16 +43,20 @@ export async function createStandInIssuers({ issuers, token, account }: Config):
   return {
     keys,
     async sign(claims, now) {
-      const standIn = standIns.find(({ issuer }) => overlap(issuer.issuer, String(claims.iss), grammar)) ?? standIns[0];
-      if (standIn === undefined) throw new Error('a configuration without an issuer');
+      const [first] = standIns;
+      if (first === undefined) throw new Error('a configuration without an issuer');
+      const acc = typeof claims.acc === 'string' ? claims.acc : undefined;
+      // With {acc} in the issuer, the account of `iss` is that of `acc` in the case.
+      const own = acc !== undefined && isOfOneAccount(first) ? standIns.find(each => isOfOneAccount(each, acc)) : first;
+      const standIn =
+        standIns.find(({ issuer }) => overlap(issuer.issuer, String(claims.iss), grammar)) ?? own ?? first;
       const { issuer, alg, privateKey } = standIn;
       const exp = Math.floor(now) + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
       // No token is issued after its end.
       const iat = Math.min(Math.floor(now), Number(claims.exp ?? exp));
       const aud = issuer.claims.aud.startsWith('/') ? 'aud' : issuer.claims.aud;
-      // With {acc} in the issuer, the account of `iss` is that of `acc` in the case.
-      const accounts = typeof claims.acc === 'string' ? [claims.acc] : issuer.accounts;
-      const payload = { iss: someIssuer(issuer.issuer, accounts), [aud]: issuer.audiences[0], iat, exp, ...claims };
+      const iss = own === undefined ? noIssuer : someIssuer(issuer.issuer, acc === undefined ? issuer.accounts : [acc]);
+      const payload = { iss, [aud]: issuer.audiences[0], iat, exp, ...claims };
       const present = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
       const [typ = ''] = issuer.tokenTypes;
       return new CompactSign(Buffer.from(JSON.stringify(present)))
@@ -58,4 +64,9 @@ export async function createStandInIssuers({ issuers, token, account }: Config):
         .sign(privateKey);
     },
   };
+}
+
+/** Whether it has a key set of its own, for any account or for this one: such an issuer is made of a template. */
+function isOfOneAccount({ issuer: { issuer, claims, accounts } }: StandIn, account = accounts[0]): boolean {
+  return claims.acc === undefined && !issuer.includes(issuerPlaceholder) && accounts[0] === account;
 }

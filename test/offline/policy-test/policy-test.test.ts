@@ -136,11 +136,12 @@ describe('test', () => {
         { claims: { ...of, iss: 'https://id.test/acme' }, request },
         { claims: { ...of, iss: 'https://id.test/globex' }, request },
         { claims: { ...of, iss: 'https://id.test/a/b' }, request },
+        ...['acme', 'globex', 'nobody'].map(acc => ({ claims: { ...of, acc }, request })),
       ];
-      expect(await decisionsOf(cases, config)).to.deep.equal(['allowed', 'account_mismatch', 'token_invalid']);
+      const decisions = ['allowed', 'account_mismatch', 'token_invalid', 'allowed', 'account_mismatch'];
+      const ofNobody = jwksUrl === own ? 'token_invalid' : 'account_mismatch';
+      expect(await decisionsOf(cases, config)).to.deep.equal([...decisions, ofNobody]);
     }
-    const config = configWith({ 'issuers.0.issuer': 'https://id.test/{acc}' });
-    expect(await decisionsOf([{ claims: owner }], config)).to.deep.equal(['allowed']);
   });
 
   it('needs no file that the configuration names with --without-files', async () => {
