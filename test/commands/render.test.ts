@@ -50,6 +50,11 @@ describe('render with invalid input', () => {
     ['envoy --upstream 127.0.0.1:9191', /--upstream must differ from listen of the configuration/],
     ['envoy-gateway --upstream orders.shop:80', /--upstream must be a Service .* \(orders:80\), for/, service],
     ['kgateway --upstream /api/subscriptions/a=10.0.0.9:80', /--upstream must be a Service .* by its name/, service],
+    [
+      'kgateway --cors-origin https://app.example.com',
+      /methods of roles must be among GET, .* with --cors-origin: a TrafficPolicy allows pages no QUERY, for/,
+      { ...service, roles: { owner: ['QUERY'] } },
+    ],
     ['gateway-api --authz-host 10.0.0.9', /--authz-host .* must be the name of a Service such as/, service],
     [
       'gateway-api',

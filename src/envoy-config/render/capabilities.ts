@@ -160,7 +160,7 @@ const kgateway: DataPlane = {
   can: { ...envoy.can, guard: undefined, earlyRemoval: 'exact names' },
   lost: [
     'It does not limit what an answer of account-authz changes, removes no trailers, and removes exact names before the check: other spellings of an identity header reach the service on a public route.',
-    'A TrafficPolicy of yours with extAuth on the same route can replace this one.',
+    'A TrafficPolicy of yours with extAuth on the same route can replace this one. The x-request-id of a proxy in front is replaced, whatever --trusted-hops.',
   ],
   releases: [
     'A TrafficPolicy that names a route which does not exist is ignored in silence (kgateway#11402): see its condition Attached.',

@@ -19,6 +19,7 @@ import {
   publicNameOf,
   publicRoute,
   removing,
+  toDuration,
   tooMany,
 } from './http-routes.ts';
 import { manifest, type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
@@ -183,7 +184,7 @@ function clientTrafficPolicy(settings: RenderSettings): Members {
     timeout: {
       http: above(
         'requestHeadersReceivedTimeout: 10s # needs 1.9',
-        inline({ streamIdleTimeout: `${idleTimeoutSeconds}s`, idleTimeout: '600s' }),
+        inline({ streamIdleTimeout: toDuration(idleTimeoutSeconds), idleTimeout: '600s' }),
       ),
     },
   });

@@ -12,7 +12,17 @@ import { type ServedPath, servedPaths } from './upstreams.ts';
 const maxMatches = 64;
 const maxHosts = 16;
 const maxPathLength = 1024;
-const routeMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
+export const routeMethods: readonly string[] = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'DELETE',
+  'CONNECT',
+  'OPTIONS',
+  'TRACE',
+  'PATCH',
+];
 export const maxRemoved = 16;
 
 /** What each rule of a route does besides leading to its Service. */
@@ -20,6 +30,11 @@ export interface RuleParts {
   readonly filters: readonly Members[];
   /** For what has no room in the filters of the rule. */
   readonly backendFilters: readonly Members[];
+}
+
+/** GEP-2257: a number has at most five digits. */
+export function toDuration(seconds: number): string {
+  return seconds < 100_000 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }
 
 /** What of the configuration does not fit into an HTTPRoute. */
@@ -189,7 +204,7 @@ function ruleOf(
   return {
     filters: filters.length === 0 ? undefined : filters,
     backendRefs: [backendFilters.length === 0 ? inline(service) : { ...service, filters: backendFilters }],
-    timeouts: inline({ request: `${requestTimeoutSeconds}s` }),
+    timeouts: inline({ request: toDuration(requestTimeoutSeconds) }),
   };
 }
 

@@ -20,6 +20,8 @@ import {
   removalProblem,
   removedNames,
   removing,
+  routeMethods,
+  toDuration,
 } from './http-routes.ts';
 import { dotlessPathPattern } from './open-routes.ts';
 import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
@@ -52,6 +54,9 @@ export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
 export function kgatewayProblem(settings: RenderSettings): string | undefined {
   if (settings.metadata !== undefined && settings.metadata.json.length > 4096)
     return 'the metadata document of protectedResource must have at most 4096 characters, the bound of a DirectResponse';
+  const method = settings.methods.find(each => !routeMethods.includes(each));
+  if (settings.corsOrigins.length > 0 && method !== undefined)
+    return `methods of roles must be among ${routeMethods.join(', ')} with --cors-origin: a TrafficPolicy allows pages no ${method}`;
   return httpRouteProblem(settings) ?? removalProblem(settings, removedBehind, 1);
 }
 
@@ -94,7 +99,7 @@ function listenerPolicy(settings: RenderSettings): Tree {
       perConnectionBufferLimitBytes: 32_768,
       httpSettings: {
         xffNumTrustedHops: trustedHops === 0 ? undefined : trustedHops,
-        streamIdleTimeout: `${idleTimeoutSeconds}s`,
+        streamIdleTimeout: toDuration(idleTimeoutSeconds),
         maxRequestHeadersKb: headersKib,
         upgradeConfig: takesWebSockets ? inline({ enabledUpgrades: ['websocket'] }) : undefined,
         earlyRequestHeaderModifier: beside(

@@ -122,7 +122,9 @@ describe('the output of render for Kubernetes', () => {
     [
       'envoy-gateway',
       { listen: '0.0.0.0:9191', tls: { certFile: '/tls.crt', keyFile: '/tls.key', clientCaFile: '/ca.crt' } },
-      ['--cors-origin', 'https://app.example.com', '--trusted-hops', '1', '--namespace', 'shop'],
+      '--cors-origin https://app.example.com --trusted-hops 1 --namespace shop --idle-timeout 604799 --request-timeout 604799'.split(
+        ' ',
+      ),
     ],
     ...(['gateway-api', 'kgateway'] as const).map(
       target =>
