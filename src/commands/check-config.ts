@@ -56,7 +56,7 @@ export const command = defineCommand({
     if (loaded.kind === 'misconfiguration') {
       throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
     }
-    const { config, warnings = [], information = [] } = loaded;
+    const { config, warnings = [], information = [], writtenIssuers = config.issuers } = loaded;
     // The check may run on another machine than the service, so this one is never a problem.
     const oldNghttp2 = nghttp2Warning();
     if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
@@ -82,7 +82,7 @@ export const command = defineCommand({
       if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
       return 1;
     }
-    io.stdout.write(toYaml(config));
+    io.stdout.write(toYaml({ ...config, issuers: writtenIssuers }));
     // Comments, so that the output is a valid configuration.
     io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
     if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);

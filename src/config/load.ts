@@ -37,6 +37,8 @@ export interface LoadedConfig {
   readonly warnings?: readonly ConfigProblem[];
   /** What is right and should be known, likewise. */
   readonly information?: readonly ConfigProblem[];
+  /** As the configuration has them, likewise: one with `{acc}` stands for those of many accounts. */
+  readonly writtenIssuers?: Config['issuers'];
 }
 
 export interface LoadOptions {
@@ -120,6 +122,7 @@ export async function validateConfig(
   const found = findsWarnings && {
     warnings: findWarnings(config, revoked).map(problemAt),
     information: findInformation(config).map(problemAt),
+    writtenIssuers: config.issuers,
   };
   return {
     kind: 'config',

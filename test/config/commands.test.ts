@@ -26,7 +26,9 @@ describe('check-config', () => {
   });
 
   it('prints settings that load as the same configuration', async () => {
-    for (const content of [smallestConfig(), changed({ 'account.query': ['a'] }), example]) {
+    const realms = { issuer: 'https://id.test/{acc}', jwksUrl: 'https://id.test/{acc}/keys', accounts: ['a', 'b'] };
+    const ofAccounts = changed({ 'issuers.0': { ...smallestConfig().issuers[0], ...realms } });
+    for (const content of [smallestConfig(), changed({ 'account.query': ['a'] }), ofAccounts, example]) {
       const { stdout } = await run('check-config', '--config', writeFixture('first.yaml', content));
       expect(await configOf(stdout)).to.deep.equal(await configOf(content));
     }
