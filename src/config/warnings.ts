@@ -28,7 +28,7 @@ export function findWarnings(config: Config, revoked: Revoked): readonly PathPro
     ...config.apps.flatMap((app, i) =>
       config.apps[0] === '*' ? [] : literalWarnings(['apps', i], app, /\*/, '"*" alone stands for all applications'),
     ),
-    ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
+    ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config)),
     ...routeWarnings(config),
     ...everyRoleWarnings(config),
     ...grantWarnings(config),
@@ -50,9 +50,10 @@ export function findInformation({ routes, account: { parameter }, identityHeader
 function issuerWarnings(
   { issuer, audiences, claims, accounts, allowHttp }: IssuerConfig,
   i: number,
-  isOneOfSeveral: boolean,
+  { issuers, account }: Config,
 ): readonly PathProblem[] {
   const path = ['issuers', i];
+  const grammar = toAccountGrammar(account);
   const ofIssuer = `${issuerPlaceholder} stands for the account, as a whole segment of the path or the first label of the host`;
   const warnings = [
     ...literalWarnings([...path, 'issuer'], issuer, likeTemplate, ofIssuer),
@@ -78,13 +79,20 @@ function issuerWarnings(
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
     warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
   }
-  if (isOneOfSeveral && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
+  for (const entry of accounts) {
+    const start = entry.replace(/^!/, '').replace(/\*$/, '');
+    const message = `has "${entry}", which no account fits with ${caseAndDots}`;
+    if (start !== '' && !isAccount(start, grammar)) warnings.push({ path: [...path, 'accounts'], message });
+  }
+  if (issuers.length > 1 && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
     const message =
       'lets this issuer speak for every account, those of the other issuers too: name its own accounts, a prefix such as partner-*, or with ! those that it may not speak for';
     warnings.push({ path: ['issuers', i, 'accounts'], message });
   }
   return warnings;
 }
+
+const caseAndDots = 'account.case and account.dots as they are';
 
 // In other products, and in documentation, these stand for something else.
 const likeTemplate = /\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
@@ -213,7 +221,7 @@ function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked)
   const [impossible] = [...acc].filter(each => !isAccount(each, grammar));
   if (impossible !== undefined)
     messages.push(
-      `has entries whose acc no token can have with account.case and account.dots as they are, such as ${quotedPrintable(impossible)}: they revoke nothing`,
+      `has entries whose acc no token can have with ${caseAndDots}, such as ${quotedPrintable(impossible)}: they revoke nothing`,
     );
   return messages.map(message => ({ path: ['revocation', 'file'], message }));
 }

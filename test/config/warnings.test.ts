@@ -136,6 +136,11 @@ const cases: readonly Case[] = [
     /^issuers\[0\]\.claims\.role: has "\{account_id\}", which stands for itself: \{acc\} stands for /,
   ],
   [
+    { 'account.case': 'lower', 'issuers.0.accounts': ['*', '!Partner-*', '!a.test', 'acme'] },
+    /^issuers\[0\]\.accounts: has "!Partner-\*", which no account fits with account\.case and account\.dots as they are$/,
+    /^issuers\[0\]\.accounts: has "!a\.test", which no account fits/,
+  ],
+  [
     { apps: ['web', 'web-*'] },
     /^apps\[1\]: has "\*", which stands for itself: "\*" alone stands for all applications$/,
   ],
