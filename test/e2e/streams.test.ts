@@ -2,6 +2,7 @@
 // --request-timeout, --upstream with a path, --underscores, --max-headers-kib and [::] do.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -9,7 +10,7 @@ import { writeFixture } from '../../lab/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
-import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { exchange, headerValues, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
 import { http2Fields, onlyRequestOf, useLab } from './lab.ts';
@@ -128,6 +129,24 @@ for (const version of envoyVersions) {
       expect((events.body.match(/data: /g) ?? []).length).to.be.below(pieces);
       expect(silent.status).to.equal(504);
       expect(echoed.match(/ping/g)).to.have.length(pieces);
+    });
+
+    it('end at --request-timeout as gRPC calls too, with or without a deadline of the client', async () => {
+      const service = createHttp2Server(() => undefined).listen(0, '127.0.0.1');
+      await once(service, 'listening');
+      const options = ['--request-timeout', '1', '--upstream-protocol', 'http2'];
+      const { port } = await startRendered(options, (service.address() as AddressInfo).port);
+      for (const deadline of [{}, { 'grpc-timeout': '9S' }]) {
+        const call = {
+          ':method': 'POST',
+          ':path': path,
+          'content-type': 'application/grpc',
+          authorization: suite.owner,
+        };
+        const answer = await http2Exchange(port, { headers: { ...call, ...deadline } });
+        expect(headerValues(answer, 'grpc-status')).to.deep.equal(['4']);
+      }
+      service.close();
     });
 
     it('ignore an offer of TLS, and take a WebSocket on checked routes alone, checked at the handshake, over HTTP/1.1 and HTTP/2', async () => {

@@ -184,7 +184,11 @@ function upstreamRoutes(
     route: inline({
       cluster: upstreamProtocol === 'auto' ? `${cluster}-grpc` : cluster,
       timeout,
-      max_stream_duration: { grpc_timeout_header_max: '0s' },
+      // Envoy ignores `timeout` beside it.
+      max_stream_duration: {
+        max_stream_duration: requestTimeoutSeconds === 0 ? undefined : timeout,
+        grpc_timeout_header_max: timeout,
+      },
     }),
     ...filters,
   };
