@@ -85,6 +85,12 @@ describe('details of explain', () => {
         { claims: { acc: 'acct9' } },
       ],
       [
+        'account',
+        'another account is in segment 4 of the path, but for its case: account.case: lower takes it)',
+        {},
+        '--path /api/subscriptions/accounts/ACCT1',
+      ],
+      [
         'account-named',
         'another account is in the header x-account-id, the parameter account_id)',
         {},
@@ -99,6 +105,7 @@ describe('details of explain', () => {
       ['path', 'its escapes are not UTF-8, or control characters)', {}, '--path /api/%FF'],
       ['path', 'it does not start with /', {}, '--path https://api.test/'],
       ['route', 'routes: /api/subscriptions/accounts/:account_id/*, ', {}, '--path /x'],
+      ['route', '(public has /assets/*: Envoy serves GET, HEAD of it without', {}, '--path /assets/a%20b.js'],
       ['issuer', 'https://unreachable.test)', { claims: { iss: 'x' } }],
       ['key', ' ago, kids: "k1", "r1")', { header: { kid: 'nobody' } }],
       ['claims', 'acc from "acc"', { claims: { acc: undefined } }],

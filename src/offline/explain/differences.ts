@@ -12,7 +12,8 @@ import {
   parseGrant,
   permittedNames,
 } from '../../authz/permission.ts';
-import type { SignedIdentity } from '../../authz/principal.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
+import { foldAccountCase, type SignedIdentity } from '../../authz/principal.ts';
 import type { RouteTemplate } from '../../authz/route-template.ts';
 import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
@@ -42,27 +43,20 @@ const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string |
     `${roleOf(principal, known)}, the method is ${known.method}`,
   'the token has none of scopes': (_, known) => scopesOf(known),
   'no scope of the token may use this method': (_, known) => `${scopesOf(known)}, the method is ${known.method}`,
-  'the request names different accounts': ({ acc }, known) =>
-    acc && `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}`,
-  account: ({ acc }, known) =>
-    acc === undefined
-      ? 'the token has several accounts'
-      : `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}`,
+  'the request names different accounts': ({ acc }, known) => acc && otherAccounts(acc, known),
+  account: ({ acc }, known) => (acc === undefined ? 'the token has several accounts' : otherAccounts(acc, known)),
 };
 
 const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target, neverAllowed),
-  'a character that not every matching route permits': ({ request }) => wrongSegment(request.target, notStrict),
+  'a character that not every matching route permits': ({ config, request }) =>
+    publicHint(config, request.target) ?? wrongSegment(request.target, notStrict),
   'account-places': ({ config: { account } }) => placeSettings(account).join('; '),
   host: ({ config }) => hostsOf(config),
   'no host matches': ({ config }) => hostsOf(config),
-  route: ({ config, request }) => {
-    const open = publicRouteOf(config, request.target);
-    return open === undefined
-      ? `routes: ${formatList(config.routes.map(({ path }) => path))}`
-      : `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
-  },
+  route: ({ config, request }) =>
+    publicHint(config, request.target) ?? `routes: ${formatList(config.routes.map(({ path }) => path))}`,
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
   issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
@@ -151,10 +145,11 @@ function hostsOf({ account: { hosts = [] } }: Config): string {
   return `account.hosts: ${formatList(hosts)}`;
 }
 
-function publicRouteOf(config: Config, target: string): NonNullable<Config['public']>[number] | undefined {
+function publicHint(config: Config, target: string): string | undefined {
   const parsed = parseRequestTarget(target);
   if (parsed.kind === 'refusal') return undefined;
-  return config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
+  const open = config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
+  return open && `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
 }
 
 function scopesOf({ scopes = [] }: Known): string {
@@ -225,12 +220,20 @@ function timesOf({ times, now, config }: Known): string {
   return [`now is ${instant(now)}`, ...ofToken, ...limits].join(', ');
 }
 
+function otherAccounts(acc: string, known: Known): string {
+  const { config } = known;
+  const lower = { ...known, config: { ...config, account: { ...config.account, case: 'lower' } as const } };
+  const remedy = placesOfOthers(lower, acc).length > 0 ? '' : ', but for its case: account.case: lower takes it';
+  return `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}${remedy}`;
+}
+
 /** Every place that names an account other than this one; the values stay where they are. */
 function placesOfOthers({ config, request }: Known, acc: string): readonly string[] {
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
+  const grammar = toAccountGrammar(config.account);
   const inPath = (matchOf(request.target, config)?.routes ?? []).flatMap(({ template }) =>
-    accountPositions(template).filter(segment => target.segments[segment - 1] !== acc),
+    accountPositions(template).filter(i => foldAccountCase(target.segments[i - 1] ?? '', grammar) !== acc),
   );
   const headers = new Map(request.headers.map(([name, value]) => [name, [value]]));
   const facts = { host: headers.get('host')?.[0] ?? '', headers };

@@ -75,6 +75,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
       { path: '/api/subscriptions/plans' },
     ],
     account: { headers: ['x-account-id'], query: ['account_id'] },
+    public: [{ path: '/assets/*', characters: 'rfc3986' }],
     roles: {
       owner: ['*'],
       member: ['GET', 'HEAD'],
