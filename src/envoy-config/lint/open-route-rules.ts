@@ -102,7 +102,7 @@ function namedBy(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']):
   return found;
 }
 
-type First = (path: string, method: string, query?: string) => HostRoute | undefined;
+type First = (path: string, method: string, query: string) => HostRoute | undefined;
 
 /** The first of the routes that may take a request. */
 function firstAmong(routes: readonly HostRoute[]): First {
@@ -121,7 +121,7 @@ function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boo
     !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
   const below = open.characters === 'rfc3986' ? 'x+y' : 'x';
   const paths = open.subtree ? [open.path, `${open.path}/${below}`] : [open.text];
-  return paths.every(path => open.methods.every(method => serves(first(path, method))));
+  return paths.every(path => open.methods.every(method => serves(first(path, method, ''))));
 }
 
 function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): boolean {

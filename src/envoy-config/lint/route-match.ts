@@ -12,7 +12,7 @@ export interface PathScope {
 }
 
 export interface EnvoyRouteMatch {
-  /** `query` with its question mark. */
+  /** `query` with its question mark; without one, conditions on it are met. */
   takes(path: string, query?: string): boolean;
   /** What its conditions on `:method` leave; undefined where that is every method, or a condition is not understood. */
   readonly methods: readonly string[] | undefined;
@@ -26,11 +26,12 @@ export interface EnvoyRouteMatch {
   readonly characters: PublicRoute['characters'] | undefined;
   /** All its paths begin with this text, in lower case. */
   readonly head: string;
-  /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
-  readonly start: readonly (string | undefined)[];
+  /** For each alternative, the first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
+  readonly starts: readonly PathStart[];
 }
 
-type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope' | 'characters'>;
+export type PathStart = readonly (string | undefined)[];
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'starts' | 'scope' | 'characters'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
@@ -47,7 +48,7 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   if (paths === undefined) {
     // Where the lint cannot tell, it takes any path.
     const unsure = { isSure: false, isSureByTarget: false, characters: undefined };
-    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', start: [] };
+    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', starts: [[]] };
   }
   const targets = headersNamed(headers, ':path').map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
@@ -55,7 +56,8 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
     ...paths,
     // Every value may meet a pattern that is not understood.
     ...(targets.length > 0 && {
-      takes: (path: string, query = '') => paths.takes(path) && targets.every(each => each(path + query) ?? true),
+      takes: (path: string, query?: string) =>
+        paths.takes(path) && (query === undefined || targets.every(each => each(path + query) ?? true)),
     }),
     methods,
     isSure: isPlain && headers.length === 0,
@@ -95,7 +97,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   ): PathMatch => ({
     takes: each => fits(cased(each), cased(text)),
     head: text.toLowerCase(),
-    start: text.split('/').slice(1),
+    starts: [text.split('/').slice(1)],
     scope: isExact ? scope : undefined,
     characters: isExact && isStrict ? 'strict' : undefined,
   });
@@ -113,16 +115,16 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const plain = text.length > maxPatternLength ? [null] : narrowed.split('|').map(each => plainRegex.exec(each));
   if (plain.includes(null)) return undefined;
   const takes = readRegex(regex);
-  const [first, ...others] = plain.map(each => ({
+  const scopes = plain.map(each => ({
     path: each?.[1]?.replaceAll('\\', '') ?? '',
     subtree: each?.[2] !== undefined,
   }));
-  const isOne = first !== undefined && others.length === 0;
+  const [only] = scopes.length === 1 ? scopes : [];
   return {
     takes: each => takes(each) === true,
-    head: isOne ? first.path.toLowerCase() : '',
-    start: isOne ? first.path.split('/').slice(1) : [],
-    scope: isOne ? first : undefined,
+    head: only?.path.toLowerCase() ?? '',
+    starts: scopes.map(each => each.path.split('/').slice(1)),
+    scope: only,
     characters: narrowed === text ? 'strict' : 'rfc3986',
   };
 }
@@ -140,11 +142,11 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
   if (type !== uriTemplateType || operators === undefined || isRead !== true) return undefined;
   const rest = operators.at(-1) === '**';
   const start = (rest ? operators.slice(0, -1) : operators).map(each => (each === '*' ? undefined : each));
-  const literals = start.slice(0, start.includes(undefined) ? start.indexOf(undefined) : undefined);
+  const path = literalPath(start);
   return {
-    head: `/${literals.join('/')}`.toLowerCase(),
-    start,
-    scope: { path: `/${literals.join('/')}`, subtree: true },
+    head: path.toLowerCase(),
+    starts: [start],
+    scope: { path, subtree: true },
     characters: undefined,
     takes(path) {
       const segments = path.split('/').slice(1);
@@ -152,4 +154,8 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
       return start.every((each, i) => (each === undefined ? segments[i] !== '' : segments[i] === each));
     },
   };
+}
+
+export function literalPath(start: PathStart): string {
+  return `/${start.slice(0, start.includes(undefined) ? start.indexOf(undefined) : undefined).join('/')}`;
 }

@@ -1,7 +1,7 @@
 // Finds a protected path that an Envoy route gets. In Envoy, the first match wins. Routes of the configuration and of Envoy are looked up
 // by the text that their paths begin with: trying each with each other takes minutes for ten thousand.
 import { literalStart, type RouteTemplate } from '../../authz/route-template.ts';
-import type { EnvoyRouteMatch } from './route-match.ts';
+import { type EnvoyRouteMatch, literalPath, type PathStart } from './route-match.ts';
 
 type Spelling = 'exact' | 'other case';
 
@@ -46,7 +46,7 @@ export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
   const letters = new Set<string>();
   for (const [order, { match }] of matches.entries()) {
     (match.isSure ? sure : others).add(match.head, order);
-    for (const segment of match.start) letters.add(segment?.charAt(0) ?? '');
+    for (const segment of match.starts.flat()) letters.add(segment?.charAt(0) ?? '');
   }
   const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
   const taking = (path: string, query?: string): readonly number[] =>
@@ -76,6 +76,9 @@ export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
   };
 }
 
+// A pattern with more counts as one that takes any path.
+const maxAlternatives = 16;
+
 /** An example of a protected path that the match at this place gets; undefined if it gets none. */
 export function findRouted(
   routes: ProtectedRoutes,
@@ -84,20 +87,19 @@ export function findRouted(
   { fresh, isTaken }: Pick<RouteOrder, 'fresh' | 'isTaken'>,
   place: number,
 ): string | undefined {
-  for (const route of routes.beginningWith(match.head)) {
-    const found = examplesOf(route, spelling, match, fresh).find(path => match.takes(path) && !isTaken(path, place));
-    if (found !== undefined) return found;
+  const isLong = match.starts.length > maxAlternatives;
+  for (const start of match.starts.slice(0, maxAlternatives)) {
+    for (const route of routes.beginningWith(isLong ? '' : literalPath(start).toLowerCase())) {
+      const examples = examplesOf(route, spelling, start, fresh);
+      const found = examples.find(path => (isLong || match.takes(path)) && !isTaken(path, place));
+      if (found !== undefined) return found;
+    }
   }
   return undefined;
 }
 
 /** Paths under the route that begin like the match as far as the route permits. */
-function examplesOf(
-  route: RouteTemplate,
-  spelling: Spelling,
-  { start }: EnvoyRouteMatch,
-  fresh: string,
-): readonly string[] {
+function examplesOf(route: RouteTemplate, spelling: Spelling, start: PathStart, fresh: string): readonly string[] {
   const { segments, subtree } = route;
   const own = segments.map((segment, i) => {
     const wanted = start[i] ?? '';
