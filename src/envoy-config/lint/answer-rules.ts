@@ -2,21 +2,32 @@
 import type { LintModel } from './lint-model.ts';
 import { type Mutation, readList } from './mutations.ts';
 import type { NotJudged } from './not-judged.ts';
+import type { ProtoValue } from './proto-value.ts';
 import { partsOf, type Resources } from './resources.ts';
 import type { Rules } from './rule.ts';
 
 export const answerRules = {
   'cookie-origin': {
-    what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`)',
+    what: 'A token may be in a cookie, and CORS lets pages of an origin that `token.origins` does not have send and read it (`allow_credentials`, which a virtual host may have for its routes, and a route for its virtual host)',
     why: 'any such page could read the answers with the rights of the user who opens it',
     fix: 'list the origins of `token.origins` as `exact`, or remove `allow_credentials`',
-    find: ({ resources, policy, config: { token } }) =>
-      partsOf(policy.hasCookiePlace ? resources : undefined)
-        .flatMap(part => part.inner(name => name === 'allow_origin_string_match'))
-        .filter(list => list.parent.field('allow_credentials').flag() === true)
+    find: ({ resources, policy, config: { token } }) => {
+      const parts = partsOf(policy.hasCookiePlace ? resources : undefined);
+      const fields = (wanted: string) => parts.flatMap(part => part.inner(name => name === wanted));
+      const allowing = fields('allow_credentials')
+        .filter(each => each.flag() === true)
+        .map(levelsOf);
+      const [own, levels] = [new Set(allowing.map(each => each.at(-1))), new Set(allowing.flat())];
+      return fields('allow_origin_string_match')
+        .filter(list => {
+          const all = levelsOf(list);
+          const isOff = list.parent.field('allow_credentials').flag() === false;
+          return levels.has(all.at(-1) ?? '') || (!isOff && all.some(each => own.has(each)));
+        })
         .flatMap(list => list.items())
         .filter(each => !token.origins?.includes(each.field('exact').text() ?? ''))
-        .map(at => ({ at, says: 'allows an origin that is none of `token.origins`' })),
+        .map(at => ({ at, says: 'allows an origin that is none of `token.origins`' }));
+    },
   },
   'shown-token': {
     what: 'A header, a body, a tag, a log or a tap has the token of a request, such as `%REQ(authorization)%`, or the cookie that an answer sets',
@@ -36,6 +47,12 @@ export const answerRules = {
     },
   },
 } as const satisfies Rules<LintModel>;
+
+/** Of a field of a CorsPolicy: the message that has the policy, and all around it. For each field, Envoy takes the narrowest that sets it. */
+function levelsOf({ path }: ProtoValue): readonly string[] {
+  const end = path.findIndex(each => /^(?:typed_?per_?filter_?config|cors)$/i.test(String(each)));
+  return path.slice(0, Math.max(end, 1)).map((_, i) => JSON.stringify(path.slice(0, i + 1)));
+}
 
 const loggedNames = /^(?:additional_(?:request|response)_(?:headers|trailers)_to_log|request_header)$/;
 const tap = /^type\.googleapis\.com\/envoy\.extensions\.(?:filters\.http|transport_sockets)\.tap\.v3\.Tap$/;
@@ -85,15 +102,16 @@ export function unjudgedAnswers(resources: Resources): readonly NotJudged[] {
 const answerList = /^(?:response_headers_to_(?:add|remove)|response_mutations|headers_to_add)$/;
 // Beside additions to `vary`.
 const harmlessValues: ReadonlyMap<string, RegExp> = new Map([
-  ['cache-control', /^\s*(?:no-store|no-cache|private)\b/i],
+  ['cache-control', /^(?!.*(?:public|s-maxage|=\s*")).*\b(?:no-store|no-cache|private)\b/i],
   ['access-control-allow-origin', /^\*$/],
   ['access-control-allow-credentials', /^false$/],
 ]);
+const cacheHeaders = ['vary', 'cache-control', 'expires', 'pragma', 'surrogate-control', 'cdn-cache-control'];
 const noValue =
-  /^(?:set-cookie|location|refresh|expires|alt-svc|surrogate-control|cdn-cache-control|connection|content-length|transfer-encoding)$/;
+  /^(?:set-cookie|x-accel-redirect|x-sendfile|location|refresh|expires|alt-svc|surrogate-control|cdn-cache-control|connection|content-length|transfer-encoding)$/;
 
 function isHarmless({ at, sets, removes }: Mutation): boolean {
-  if (sets === undefined) return !removes('vary') && !removes('cache-control');
+  if (sets === undefined) return !cacheHeaders.some(removes);
   const name = sets.toLowerCase();
   if (noValue.test(name)) return false;
   if (name !== 'vary') return harmlessValues.get(name)?.test(at.parent.field('value').text() ?? '') ?? true;

@@ -23,6 +23,8 @@ export interface Cluster {
   readonly isElsewhere: boolean;
   /** The place of the first address. */
   readonly place: ProtoValue;
+  /** Whether the metadata of each host chooses one of `transport_socket_matches`. */
+  readonly choosesSocket: boolean;
   /** The clusters that an aggregate cluster chooses from. */
   readonly members: readonly string[];
 }
@@ -60,6 +62,8 @@ function readCluster(value: ProtoValue, known: Endpoints): Cluster {
   const discovered = known.get((service.isPresent ? service : value.field('name')).text());
   const assignment = discovered ?? value.field('load_assignment');
   const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint'));
+  const choosesSocket = (each: ProtoValue) =>
+    each.field('metadata', 'filter_metadata').entry('envoy.transport_socket_match').isPresent;
   const places = hosts
     .flatMap(host => [host, ...host.items('additional_addresses')])
     .map(each => each.field('address'));
@@ -78,6 +82,11 @@ function readCluster(value: ProtoValue, known: Endpoints): Cluster {
     keepsDestination: isOriginalDestination && !originalDestination.isPresent,
     isElsewhere: value.field('eds_cluster_config').isPresent && discovered === undefined,
     place: places[0] ?? assignment,
+    choosesSocket:
+      hosts.length > 0 &&
+      assignment
+        .items('endpoints')
+        .every(each => choosesSocket(each) || each.items('lb_endpoints').every(choosesSocket)),
     members: customType === aggregate ? custom.items('clusters').map(each => each.text() ?? '') : [],
   };
 }
@@ -100,6 +109,14 @@ export function addressKey(address: ListenAddress): string {
   const plain = high === '' ? host : bytes.join('.');
   const isOwn = isLoopback(plain) || isUnspecified(plain) || namesOfLoopback.test(plain);
   return `${isOwn ? 'localhost' : plain.replace(/(?:\.svc)?(?:\.cluster\.local)?$/, '')}:${address.port}`;
+}
+
+/** Whether a key leads to one of these servers; Kubernetes finds `api` of the same namespace under `api.shop` too. */
+export function createKeyFinder(keys: Iterable<string>): (key: string) => boolean {
+  const bare = (key: string): string => key.replace(/^([a-z][\w-]*)\.[\w.-]*:/, '$1:');
+  const all = new Set(keys);
+  const bares = new Set([...all].map(bare));
+  return key => all.has(key) || all.has(bare(key)) || bares.has(key);
 }
 
 export function readProtocolOptions(cluster: Cluster | undefined): readonly ProtoValue[] {

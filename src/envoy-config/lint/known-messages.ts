@@ -209,7 +209,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
     request_headers_to_remove response_headers_to_add response_headers_to_remove per_request_buffer_limit_bytes request_body_buffer_limit
     stat_prefix tracing`,
   'config.endpoint.v3.LbEndpoint': 'endpoint health_status metadata load_balancing_weight',
-  'config.route.v3.RedirectAction': 'https_redirect scheme_redirect port_redirect response_code',
+  'config.route.v3.RedirectAction': 'https_redirect scheme_redirect=https port_redirect=443|8443 response_code',
   'config.route.v3.RouteAction': `cluster weighted_clusters timeout idle_timeout flush_timeout retry_policy priority upgrade_configs max_stream_duration max_grpc_timeout
     grpc_timeout_offset hash_policy metadata_match host_rewrite_literal auto_host_rewrite rate_limits include_vh_rate_limits cors early_data_policy
     cluster_not_found_response_code append_x_forwarded_host=false`,

@@ -2,7 +2,7 @@
 import { type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
 import { authzCluster } from '../authz-filter.ts';
 import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../settings.ts';
-import { type Cluster, isAt, readClusters } from './cluster.ts';
+import { type Cluster, createKeyFinder, isAt, readClusters } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
@@ -26,8 +26,8 @@ export interface LintModel {
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
-  /** The addresses behind them. */
-  readonly protectedKeys: ReadonlySet<string>;
+  /** Whether an address is behind them. */
+  readonly isProtectedKey: (key: string) => boolean;
   /** The routes of the configuration that none of them leads on; none if the file is not complete. */
   readonly unreachable: readonly RouteTemplate[];
   /** What `isProtectedCluster` has answered. */
@@ -100,7 +100,9 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     clusters,
     guarded,
     protectedClusters: new Set(protectedClusters),
-    protectedKeys: new Set([...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])])),
+    isProtectedKey: createKeyFinder(
+      [...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])]),
+    ),
     unreachable,
     isProtectedByName: new Map(),
   };
@@ -142,14 +144,14 @@ export function openTargetsOf(model: LintModel, { targets }: ConnectionManager):
 }
 
 function findProtected(model: LintModel, name: string | undefined): boolean {
-  const { clusters, protectedClusters, protectedKeys } = model;
+  const { clusters, protectedClusters, isProtectedKey } = model;
   // Undefined: the request chooses. Without protected clusters, any may be one.
   if (name === undefined || protectedClusters.size === 0) return true;
   const cluster = clusters.get(name);
   return (
     [name, ...(cluster?.members ?? [])].some(each => protectedClusters.has(each)) ||
     cluster?.isChosenByRequest === true ||
-    [...(cluster?.keys ?? [])].some(key => protectedKeys.has(key))
+    [...(cluster?.keys ?? [])].some(isProtectedKey)
   );
 }
 

@@ -115,6 +115,6 @@ function readDump(dump: ProtoValue): Resources {
   };
 }
 
-function byName(values: readonly ProtoValue[], field: string): ByName {
+export function byName(values: readonly ProtoValue[], field: string): ByName {
   return new Map(values.filter(({ isPresent }) => isPresent).map(each => [each.field(field).text(), each]));
 }

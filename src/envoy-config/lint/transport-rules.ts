@@ -2,7 +2,9 @@
 import { formatAddress } from '../settings.ts';
 import { type Cluster, isAt, leadsElsewhere, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
+import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { byName } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
@@ -20,12 +22,13 @@ export const transportRules = {
       const name = service.field('envoy_grpc', 'cluster_name');
       if (cluster === undefined) return when(name.isPresent, name, 'names no static cluster');
       const socket = cluster.value.field('transport_socket');
+      const isTls = speaksTls(cluster);
       const contexts = tls?.clientCaFile === undefined ? [] : tlsContextsOf(cluster);
       // On another machine, a proxy may stand before account-authz.
-      const isTooMuch = socket.isPresent && tls === undefined && isAt(cluster, listen) !== undefined;
+      const isTooMuch = isTls && tls === undefined && isAt(cluster, listen) !== undefined;
       return [
         ...when(!speaksHttp2(cluster), cluster.value, 'does not speak HTTP/2'),
-        ...when(tls !== undefined && !speaksTls(cluster), socket, 'is missing, and the configuration has `tls`'),
+        ...when(tls !== undefined && !isTls, socket, 'is not TLS, and the configuration has `tls`'),
         ...when(isTooMuch, socket, 'is set, and the configuration has no `tls`'),
         ...contexts
           .filter(context => !context.names().some(each => each.startsWith('tls_certificate')))
@@ -88,7 +91,7 @@ function retryFindings(retry: ProtoValue, { cluster, timeoutSeconds = Infinity }
 }
 
 export function speaksTls(cluster: Cluster): boolean {
-  return cluster.value.present('transport_socket', 'transport_socket_matches').length > 0;
+  return tlsContextsOf(cluster).length > 0;
 }
 
 /** Whether a server with any certificate, or any certificate of an authority, is accepted. */
@@ -96,11 +99,12 @@ export function isUnverified(cluster: Cluster): boolean {
   return tlsContextsOf(cluster).some(context => !isVerified(context, /^match_|^verify_certificate_/));
 }
 
-/** Envoy takes the socket of the cluster only where none of its matches does. */
+/** Envoy takes the socket of the cluster for a host that no match chooses; an empty match chooses every one. */
 function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
   if (cluster === undefined) return [];
   const matches = cluster.value.items('transport_socket_matches');
-  return (matches.length > 0 ? matches : [cluster.value])
+  const isForAll = matches.some(each => each.field('match').names().length === 0);
+  return (isForAll || cluster.choosesSocket ? matches : [...matches, cluster.value])
     .map(each => each.field('transport_socket', 'typed_config').any())
     .flatMap(({ type, message }) => (type === upstreamTls ? message.field('common_tls_context') : []));
 }
@@ -108,14 +112,38 @@ function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
 /** Whether the validation has one of these fields, or comes from SDS. */
 function isVerified(context: ProtoValue, by: RegExp): boolean {
   const holders = [context, context.field('combined_validation_context')];
-  const validations = holders.flatMap(each => each.present('validation_context', 'default_validation_context'));
+  const fromSds = holders.flatMap(each => each.present('validation_context_sds_secret_config'));
+  const secrets = fromSds
+    .filter(each => !each.field('sds_config').isPresent)
+    .flatMap(each => staticSecrets(context).get(each.field('name').text()) ?? []);
+  const validations = [...holders, ...secrets].flatMap(each =>
+    each.present('validation_context', 'default_validation_context'),
+  );
   if (validations.some(each => each.field('trust_chain_verification').choice({ ACCEPT_UNTRUSTED: 1 }) === 1))
     return false;
   return (
-    holders.some(each => each.field('validation_context_sds_secret_config').isPresent) ||
-    validations.some(each => each.names().some(name => by.test(name))) ||
+    fromSds.length > secrets.length ||
+    validations.some(each => each.names().some(name => by.test(name) && each.field(name).items().some(isNarrow))) ||
     (by.test('match_') && context.parent.field('auto_sni_san_validation').flag() === true)
   );
+}
+
+/** Whether it accepts not every name. */
+function isNarrow(item: ProtoValue): boolean {
+  const matcher = item.field('matcher');
+  return !matcher.isPresent || readStringMatcher(matcher)('name.invalid') !== true;
+}
+
+const secretsBy = new WeakMap<ProtoValue, ReadonlyMap<string | undefined, ProtoValue>>();
+
+/** By name; none in a dump. */
+function staticSecrets(inside: ProtoValue): ReadonlyMap<string | undefined, ProtoValue> {
+  let root = inside;
+  while (root.parent !== root) root = root.parent;
+  const known = secretsBy.get(root);
+  const all = known ?? byName(root.items('static_resources', 'secrets'), 'name');
+  secretsBy.set(root, all);
+  return all;
 }
 
 const authorities = /^(?:trusted_ca|custom_validator_config|verify_certificate_\w+|system_root_certs)$/;

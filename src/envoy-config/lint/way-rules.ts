@@ -1,6 +1,6 @@
 // Rules for ways that lead where no client may go, and for the metadata that only the check may write.
 import { toListenAddress } from '../../text/listen-address.ts';
-import { addressKey, readAddress } from './cluster.ts';
+import { addressKey, createKeyFinder, readAddress } from './cluster.ts';
 import { filterTypes } from './http-filter.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -58,8 +58,8 @@ function keysOf(messages: readonly ProtoValue[]): readonly string[] {
 }
 
 function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {
-  const keys = new Set(to.filter(key => !key.endsWith(':0')));
-  const leads = [...model.clusters.values()].filter(each => [...each.keys].some(key => keys.has(key)));
+  const isWanted = createKeyFinder(to.filter(key => !key.endsWith(':0')));
+  const leads = [...model.clusters.values()].filter(each => [...each.keys].some(isWanted));
   if (leads.length === 0) return [];
   const names = new Set(leads.map(({ name }) => name));
   return waysOf(model)

@@ -38,6 +38,11 @@ const other = (p: Shipped, cluster: Part, route: Part = {}): void => {
   p.root.static_resources.clusters.push(cluster);
   p.routes.unshift({ match: { prefix: '/other' }, route: { cluster: cluster.name, ...route }, ...unchecked });
 };
+/** An unchecked route to the API at an address that the file does not call so. */
+const replica = (p: Shipped, match: Part): void => {
+  other(p, clusterTo('replica', tcp('10.0.0.9', 8000)));
+  set(p.routes[0], { match });
+};
 const originalDst = (config?: Part): Part => ({
   name: 'x',
   type: 'ORIGINAL_DST',
@@ -74,6 +79,10 @@ const healthCheck = (http_health_check: Part): Part => ({
 });
 const upstreamTls = (fields: Part): Part =>
   ext('extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields });
+const named = (regex: string): Part => ({
+  trusted_ca: { inline_string: 'x' },
+  match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { safe_regex: { regex } } }],
+});
 const aggregate = (...clusters: string[]): Part => ({
   name: 'all',
   connect_timeout: '1s',
@@ -302,6 +311,21 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     'a mirror': [
       'open-route',
       p => other(p, clusterTo('x', tcp('10.0.0.9', 80)), { request_mirror_policies: [{ cluster: 'upstream' }] }),
+    ],
+    'one account among alternatives, at another address': [
+      'unchecked-route',
+      p => replica(p, { safe_regex: { regex: '/ping|/api/subscriptions/accounts/acme' } }),
+    ],
+    'a query, at another address': [
+      'unchecked-route',
+      p => replica(p, { prefix: '/api', headers: [{ name: ':path', string_match: { suffix: '?debug=1' } }] }),
+    ],
+    'its service by a longer name': [
+      'open-route',
+      p => {
+        set(p.upstream, { type: 'STRICT_DNS', load_assignment: clusterTo('x', tcp('api', 8000)).load_assignment });
+        other(p, clusterTo('x', tcp('api.shop.svc', 8000), { type: 'STRICT_DNS' }));
+      },
     ],
     'a TCP proxy': ['unchecked-listener', p => listener(p, proxy({ cluster: 'upstream' }))],
     'a TCP proxy with weights': [
@@ -623,6 +647,43 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'not judged',
       p => other(p, { name: 'x', type: 'original_dst', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '1s' }),
     ],
+    'account-authz elsewhere without TLS': [
+      'authz-address',
+      p =>
+        set(p.authz, {
+          load_assignment: clusterTo('x', tcp('10.0.0.9', 9191)).load_assignment,
+          transport_socket: ext('extensions.transport_sockets.raw_buffer.v3.RawBuffer'),
+        }),
+    ],
+    'TLS for some hosts that verifies more than that for the others': [
+      'not judged',
+      p =>
+        set(p.upstream, {
+          transport_socket_matches: [
+            { name: 'x', match: { a: 'b' }, transport_socket: upstreamTls({ validation_context: named('api') }) },
+          ],
+          transport_socket: upstreamTls({}),
+        }),
+    ],
+    'a secret of the file that verifies nothing': [
+      'not judged',
+      p => {
+        set(p.root.static_resources, { secrets: [{ name: 'v', validation_context: {} }] });
+        set(p.upstream, { transport_socket: upstreamTls({ validation_context_sds_secret_config: { name: 'v' } }) });
+      },
+    ],
+    'names of a server that are all names': [
+      'not judged',
+      p => set(p.upstream, { transport_socket: upstreamTls({ validation_context: named('.*') }) }),
+    ],
+    'a redirect to plain HTTP': [
+      'not judged',
+      p => p.routes.unshift({ match: { prefix: '/' }, redirect: { scheme_redirect: 'http' } }),
+    ],
+    'a redirect to another port': [
+      'not judged',
+      p => p.routes.unshift({ match: { prefix: '/' }, redirect: { port_redirect: 9000 } }),
+    ],
     'an admin socket for everybody': [
       'not judged',
       p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock', mode: 511 } } }),
@@ -720,6 +781,15 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
     'an answer for every cache': [
       'not judged',
       p => set(p.host, { response_headers_to_add: [add('Cache-Control', 'public, max-age=600')] }),
+    ],
+    'an answer that is private but for a part': [
+      'not judged',
+      p => set(p.host, { response_headers_to_add: [add('cache-control', 'private="x", public')] }),
+    ],
+    'an answer without its end': ['not judged', p => set(p.host, { response_headers_to_remove: ['Expires'] })],
+    'a file of a server in front': [
+      'not judged',
+      p => set(p.host, { response_headers_to_add: [add('x-accel-redirect', '%REQ(x-to)%')] }),
     ],
     'one answer for all pages': ['not judged', p => set(p.host, { response_headers_to_remove: ['vary'] })],
     'answers for every page': [

@@ -61,6 +61,13 @@ const bends: Readonly<Record<string, readonly [string, (parts: Parts) => unknown
   'the host of the endpoint': ['host-rewrite', p => set(p.protectedRoute.route, { auto_host_rewrite: true })],
   'CORS for every origin': ['cookie-origin', cors({ allow_origin_string_match: [{ safe_regex: { regex: '.*' } }] })],
   'CORS for another origin': ['cookie-origin', cors({ allow_origin_string_match: [{ exact: 'https://b.example' }] })],
+  'CORS for another origin on a route, with the credentials of its virtual host': [
+    'cookie-origin',
+    p => {
+      const own = typed('cors.v3.CorsPolicy', { allow_origin_string_match: [{ suffix: '.test' }] });
+      set(p.protectedRoute, { typed_per_filter_config: { 'envoy.filters.http.cors': own } });
+    },
+  ],
   'a hidden cookie': ['header-hidden', hide(/cookie/)],
   'a hidden origin': ['header-hidden', hide(/origin/)],
   'a hidden token header': ['header-hidden', hide(/token/)],

@@ -113,7 +113,7 @@ export const harmlessSettings: HarmlessEdits = {
       explicit_http_config: null,
       auto_config: {},
     });
-    set(p.authz, { transport_socket: { name: 'tls' } });
+    set(p.authz, { transport_socket: upstreamTls({ validation_context: { trusted_ca: {} } }) });
     set(p.config, { tls });
   },
   'a client certificate in a transport socket match, as Envoy Gateway writes it': p => [
