@@ -231,6 +231,11 @@ listen: 0.0.0.0:9191
       'Latin-1': [Buffer.from('listen: caf\xe9\n', 'latin1'), 'the file must be text in UTF-8'],
       'UTF-16': [Buffer.from(`\ufeff${good}`, 'utf16le'), 'the file must be text in UTF-8'],
       'more than 256 KiB': ['#'.repeat(256 * 1024 + 1), 'the file is larger than 262144 bytes'],
+      'a key that is indented otherwise': [
+        'a:\n  - b: c\n   d: e\n',
+        'a closing quote, a comma, a colon or a space is missing, or a line above is indented otherwise',
+      ],
+      'a key without a space': ['a:\n  b:c\n  d: e\n', 'a key must be on one line and end in a colon and a space'],
       '256 KiB': ['#'.repeat(256 * 1024), 'the file is empty'],
     };
     for (const [name, [content, message]] of Object.entries(files)) {
