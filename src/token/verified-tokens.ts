@@ -13,11 +13,12 @@ export interface VerifiedToken<Key> {
   readonly key: Key;
 }
 
+/** By the name of a token, see `nameOf`. */
 export interface VerifiedTokens<Key> {
   /** Do not keep the result: it changes when the token is put again. */
-  get(token: string): VerifiedToken<Key> | undefined;
-  put(token: string, verified: VerifiedToken<Key>): void;
-  remove(token: string): void;
+  get(name: string): VerifiedToken<Key> | undefined;
+  put(name: string, verified: VerifiedToken<Key>): void;
+  remove(name: string): void;
   size(): number;
   /** An estimate of the memory that they take. */
   bytes(): number;
@@ -71,15 +72,14 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
   }
 
   return {
-    get(token) {
-      const entry = entries.get(nameOf(token));
+    get(name) {
+      const entry = entries.get(name);
       if (entry === undefined) return undefined;
       entry.used = true;
       return entry;
     },
-    put(token, verified) {
+    put(name, verified) {
       if (maxTokens === 0) return;
-      const name = nameOf(token);
       const known = entries.get(name);
       if (known !== undefined) {
         known.claims = pack(verified.claims).claims;
@@ -91,8 +91,8 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
       entries.set(name, { name, ...packed, key: verified.key, used: false });
       bytes += packed.bytes;
     },
-    remove(token) {
-      const entry = entries.get(nameOf(token));
+    remove(name) {
+      const entry = entries.get(name);
       if (entry !== undefined) drop(entry);
     },
     size: () => entries.size,
@@ -100,8 +100,8 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
   };
 }
 
-// A full SHA-256 of the whole token: a shorter or weaker key would confuse tokens (GHSA-rp9m-7r4c-75qg).
-function nameOf(token: string): string {
+/** A full SHA-256 of the whole token: a shorter or weaker key would confuse tokens (GHSA-rp9m-7r4c-75qg). */
+export function nameOf(token: string): string {
   return hash('sha256', token, 'binary');
 }
 

@@ -18,7 +18,7 @@ import {
 } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
-import type { VerifiedToken, VerifiedTokens } from './verified-tokens.ts';
+import { nameOf, type VerifiedToken, type VerifiedTokens } from './verified-tokens.ts';
 
 /** The keys of one issuer. */
 export type IssuerKeys = Pick<IssuerRing, 'isInForce' | 'find'>;
@@ -60,21 +60,21 @@ export function createTokenVerifier(options: {
   readonly now: () => number;
 }): TokenVerifier {
   const { issuers, times, maxBytes, verifiedTokens, maxSignatures, now } = options;
-  /** Singleflight: one verification per token at a time, whoever sends it. */
+  /** Singleflight: one verification per token at a time, whoever sends it. By name, as V8 keeps each key of a map in a table of its own. */
   const inFlight = new Map<string, Promise<Reading>>();
   let signatures = 0;
 
-  function verifyKnown(token: string, client: Client): Verification | undefined {
-    const known = verifiedTokens.get(token);
+  function verifyKnown(name: string, client: Client): Verification | undefined {
+    const known = verifiedTokens.get(name);
     if (known === undefined) return undefined;
     const { claims, key } = known;
     if (issuers.get(claims.identity.iss)?.keys.isInForce(key) !== true) {
-      verifiedTokens.remove(token);
+      verifiedTokens.remove(name);
       return undefined;
     }
     const verification = judge(known, client, 'hit');
     const { outcome } = verification;
-    if (outcome.kind === 'refusal' && outcome.reason === 'token_expired') verifiedTokens.remove(token);
+    if (outcome.kind === 'refusal' && outcome.reason === 'token_expired') verifiedTokens.remove(name);
     return verification;
   }
 
@@ -89,7 +89,7 @@ export function createTokenVerifier(options: {
   }
 
   // Refuses before the signature if possible, the cheapest reason first.
-  function verifyNew(token: string): Verification | Promise<Reading> {
+  function verifyNew(token: string, name: string): Verification | Promise<Reading> {
     const jws = parseCompactJws(token);
     if (jws.kind === 'refusal') return refused(jws, undefined);
     // The unverified claim only selects a configured issuer, whose keys must then verify the token.
@@ -100,7 +100,7 @@ export function createTokenVerifier(options: {
     if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ)))
       return refused(invalid('typ is not one of tokenTypes'), jws.kid);
     const verify = (found: KeyLookup): Verification | Promise<Reading> => {
-      if (found.kind === 'key') return verifySignature(token, jws, issuer, found.key);
+      if (found.kind === 'key') return verifySignature(token, name, jws, issuer, found.key);
       return refused(
         found.kind === 'unavailable' ? refusal('keys_unavailable', found.detail) : invalid(found.detail),
         jws.kid,
@@ -112,6 +112,7 @@ export function createTokenVerifier(options: {
 
   async function verifySignature(
     token: string,
+    name: string,
     jws: CompactJws,
     { rules, keys }: TrustedIssuer,
     key: VerificationKey,
@@ -121,10 +122,12 @@ export function createTokenVerifier(options: {
     if (signatures >= maxSignatures)
       return refused(refusal('internal', 'too many tokens wait for their verification'), jws.kid);
     signatures += 1;
-    const isSigned = await isSignedBy(cryptoKey, jws.alg, token).finally(() => {
+    try {
+      if (!(await isSignedBy(cryptoKey, jws.alg, token)))
+        return refused(invalid('the signature does not verify'), jws.kid);
+    } finally {
       signatures -= 1;
-    });
-    if (!isSigned) return refused(invalid('the signature does not verify'), jws.kid);
+    }
     // From here on the log names the key of a token without a kid too.
     const claims = parseClaims(jws.payload, rules);
     if (claims.kind === 'refusal') return refused(claims, key.kid, parseSignedIdentity(jws.payload, rules));
@@ -133,7 +136,7 @@ export function createTokenVerifier(options: {
     if (checkTimes(claims, times, now()) !== undefined) return reading;
     // The key set may have changed during the signature check: a removed key proves nothing.
     if (!keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'), key.kid);
-    verifiedTokens.put(token, { claims, key });
+    verifiedTokens.put(name, { claims, key });
     return reading;
   }
 
@@ -141,15 +144,16 @@ export function createTokenVerifier(options: {
     verify(token, client) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), signed: undefined, kid: undefined, cache: undefined };
-      // A text without a dot is never cached, and a lookup costs more than its refusal.
-      const known = token.includes('.') ? verifyKnown(token, client) : undefined;
+      // A text without a dot is never cached, and a name costs more than its refusal.
+      const name = token.includes('.') ? nameOf(token) : '';
+      const known = verifyKnown(name, client);
       if (known !== undefined) return known;
-      let reading = inFlight.get(token);
+      let reading = inFlight.get(name);
       if (reading === undefined) {
-        const started = verifyNew(token);
+        const started = verifyNew(token, name);
         if (!(started instanceof Promise)) return started;
-        reading = started.finally(() => inFlight.delete(token));
-        inFlight.set(token, reading);
+        reading = started.finally(() => inFlight.delete(name));
+        inFlight.set(name, reading);
       }
       return reading.then(read => (read.outcome === undefined ? judge(read, client, 'miss') : read));
     },
