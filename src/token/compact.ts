@@ -14,7 +14,7 @@ export interface CompactJws {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-const segmentGrammar = /^[A-Za-z0-9_-]+$/;
+const compactGrammar = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 
 // Members that change what is verified, or that name or contain a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
 // RFC 7797): a token must not choose its key. `jku`, `x5u`, `x5c` and unknown members are ignored and never fetched; a thumbprint tells
@@ -22,30 +22,25 @@ const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  // Counts first, because the grammar reads every character.
-  const segments = token.split('.', 4);
-  if (segments.length !== 3 || !segments.every(segment => segmentGrammar.test(segment))) {
+  const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
+  if (headerText === undefined || payloadText === undefined || signature === undefined)
     return invalid(misuseIn(token) ?? 'not three base64url segments');
-  }
-  const [headerBytes, payloadBytes, signature] = segments.map(canonicalBytes);
-  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
+  if (!isCanonical(headerText) || !isCanonical(payloadText) || !isCanonical(signature))
     return invalid('a segment is not canonical base64url');
-  }
-  const header = parseStrictJson(headerBytes);
+  const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
   if (header.kind === 'problem') return invalid(`header: ${header.problem}`);
   if (!isJsonObject(header.value)) return invalid('header: not an object');
   for (const member of refusedMembers) {
     if (Object.hasOwn(header.value, member)) return invalid(`header: ${member} is not accepted`);
   }
-  const [alg, kid, typ, x5t, x5tS256] = ['alg', 'kid', 'typ', 'x5t', 'x5t#S256'].map(name =>
-    memberOf(header.value, name),
-  );
+  const [alg, kid, typ] = [memberOf(header.value, 'alg'), memberOf(header.value, 'kid'), memberOf(header.value, 'typ')];
+  const [x5t, x5tS256] = [memberOf(header.value, 'x5t'), memberOf(header.value, 'x5t#S256')];
   if (typeof alg !== 'string') return invalid('header: alg is not a string');
   if (kid !== undefined && (typeof kid !== 'string' || kid === ''))
     return invalid('header: kid is not a non-empty string');
   if (typ !== undefined && typeof typ !== 'string') return invalid('header: typ is not a string');
 
-  const payload = parseStrictJson(payloadBytes);
+  const payload = parseStrictJson(Buffer.from(payloadText, 'base64url'));
   if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
   if (!isJsonObject(payload.value)) return invalid('payload: not an object');
   return { kind: 'compact', alg, kid, x5t: textOrNone(x5t), x5tS256: textOrNone(x5tS256), typ, payload: payload.value };
@@ -64,13 +59,10 @@ function misuseIn(token: string): DetailOf<'token_invalid'> | undefined {
 
 // RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.
 // Only the last character has pad bits; a length of 1 modulo 4 is invalid.
-function canonicalBytes(segment: string): Buffer | undefined {
+function isCanonical(segment: string): boolean {
   const over = segment.length % 4;
   const last = segment.slice(-1);
-  if (over === 1 || (over === 2 && !'AQgw'.includes(last)) || (over === 3 && !'AEIMQUYcgkosw048'.includes(last))) {
-    return undefined;
-  }
-  return Buffer.from(segment, 'base64url');
+  return over === 0 || (over === 2 && 'AQgw'.includes(last)) || (over === 3 && 'AEIMQUYcgkosw048'.includes(last));
 }
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {
