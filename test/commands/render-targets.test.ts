@@ -298,6 +298,16 @@ describe('render envoy-gateway', () => {
     ]);
   });
 
+  it('warns of --authz-host where listen has an address of its own, and uses it where listen has every address', async () => {
+    for (const [listen, stderr] of [
+      ['10.0.0.5:9191', /^account-authz render: --authz-host is not used: /],
+      ['0.0.0.0:9191', /^$/],
+    ] as const) {
+      const file = config({ listen, listenInsecure: true });
+      expect((await render('envoy', '--config', file, '--authz-host', 'authz.test')).stderr).to.match(stderr);
+    }
+  });
+
   it('uses the Service of account-authz and warns when listen is loopback or a socket', async () => {
     for (const listen of ['127.0.0.1:9191', 'unix:/run/authz.sock']) {
       const { code, stdout, stderr } = await render('envoy-gateway', '--config', config({ ...twoPaths, listen }));

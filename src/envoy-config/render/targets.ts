@@ -52,11 +52,10 @@ const serviceDefaults: Partial<RenderOptions> = {
   upstream: { kind: 'tcp', host: 'subscriptions', port: 80 },
 };
 const unusedHostWarning = ({ authz, tls, authzHost, authzNamespace }: RenderSettings): string | undefined => {
-  if (!isInPod(authz) || tls !== undefined) return undefined;
-  const isOwn = authzHost === defaultOptions.authzHost;
-  return isOwn && authzNamespace === undefined
-    ? undefined
-    : `--authz-${isOwn ? 'namespace' : 'host'} is not used: listen of the configuration is loopback or a socket, where Envoy asks`;
+  const isUsed = tls !== undefined || (authz.kind === 'tcp' && authz.host === authzHost);
+  const inPod = authzNamespace !== undefined && isInPod(authz) ? 'namespace' : undefined;
+  const unused = authzHost !== defaultOptions.authzHost && !isUsed ? 'host' : inPod;
+  return unused && `--authz-${unused} is not used: listen of the configuration says where Envoy asks`;
 };
 const inPodWarning = ({ authz }: RenderSettings): string | undefined =>
   isInPod(authz)
