@@ -38,13 +38,10 @@ export function requireSoundTemplate(issuer: unknown, context: z.RefinementCtx):
     );
 }
 
-/** The rules of several: no token may be of two issuers, and an account with keys of its own must be one. */
+/** The rules of several: no token may be of two issuers. */
 export function refuseOverlappingIssuers(config: unknown, context: z.RefinementCtx): void {
-  const account = memberOf(config, 'account');
-  const grammar = { dots: memberOf(account, 'dots') === true, lower: memberOf(account, 'case') === 'lower' };
-  const entries = itemsOf(memberOf(config, 'issuers'));
-  for (const [i, entry] of entries.entries()) requireAccounts(entry, ['issuers', i, 'accounts'], grammar, context);
-  const issuers = entries.map(each => memberOf(each, 'issuer'));
+  const grammar = { dots: memberOf(memberOf(config, 'account'), 'dots') === true, lower: false };
+  const issuers = itemsOf(memberOf(config, 'issuers')).map(each => memberOf(each, 'issuer'));
   const isTemplate = (text: string): boolean => text.includes(issuerPlaceholder);
   for (const [i, issuer] of issuers.entries()) {
     const before = issuers.findIndex(
@@ -67,27 +64,6 @@ export function refuseOverlappingIssuers(config: unknown, context: z.RefinementC
   }
 }
 
-function requireAccounts(
-  issuer: unknown,
-  path: readonly PropertyKey[],
-  grammar: AccountGrammar,
-  context: z.RefinementCtx,
-): void {
-  const template = parseIssuerTemplate(String(memberOf(issuer, 'issuer')));
-  if (!hasOwnKeySets(issuer) || template === undefined || template === 'misplaced') return;
-  for (const [j, name] of itemsOf(memberOf(issuer, 'accounts')).entries()) {
-    if (typeof name !== 'string' || /[!*]/.test(name)) continue;
-    if (accountInIssuer(template, template.before + name + template.after, grammar) === undefined)
-      report(context, `must be an account that can stand in issuer, as ${issuerPlaceholder}: ${accountRule}`, [
-        ...path,
-        j,
-      ]);
-  }
-}
-
-const accountRule =
-  'of A-Z a-z 0-9 _ ~ -, with account.dots: true also ., with account.case: lower without A-Z, and in a host of a-z 0-9 - alone';
-
 function hasOwnKeySets(issuer: unknown): boolean {
   return keyUrls.some(key => String(memberOf(issuer, key) ?? '').includes(issuerPlaceholder));
 }
@@ -99,20 +75,27 @@ interface IssuerWithKeys {
   readonly discoveryUrl?: string;
 }
 
-/** With an issuer of its own for each account that has a key set of its own. */
-export function expandIssuers<Issuer extends IssuerWithKeys>(issuers: readonly Issuer[]): readonly Issuer[] {
+/** With an issuer of its own for each account that has a key set of its own. A name that is no account has none. */
+export function expandIssuers<Issuer extends IssuerWithKeys>(
+  issuers: readonly Issuer[],
+  grammar: AccountGrammar,
+): readonly Issuer[] {
   return issuers.flatMap(issuer => {
-    if (!hasOwnKeySets(issuer)) return [issuer];
+    const template = parseIssuerTemplate(issuer.issuer);
+    if (!hasOwnKeySets(issuer) || template === undefined || template === 'misplaced') return [issuer];
     const { jwksUrl, discoveryUrl } = issuer;
-    return issuer.accounts.map(name => {
+    return issuer.accounts.flatMap(name => {
       const filled = (text: string): string => text.replace(issuerPlaceholder, name);
-      return {
-        ...issuer,
-        issuer: filled(issuer.issuer),
-        accounts: [name],
-        ...(jwksUrl && { jwksUrl: filled(jwksUrl) }),
-        ...(discoveryUrl && { discoveryUrl: filled(discoveryUrl) }),
-      };
+      const iss = filled(issuer.issuer);
+      if (accountInIssuer(template, iss, grammar) === undefined) return [];
+      const own = { ...issuer, issuer: iss, accounts: [name] };
+      return [
+        {
+          ...own,
+          ...(jwksUrl && { jwksUrl: filled(jwksUrl) }),
+          ...(discoveryUrl && { discoveryUrl: filled(discoveryUrl) }),
+        },
+      ];
     });
   });
 }

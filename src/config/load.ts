@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import type { PermissionTable } from '../authz/permission.ts';
+import { toAccountGrammar } from '../authz/places/places.ts';
 import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
@@ -126,7 +127,7 @@ export async function validateConfig(
   };
   return {
     kind: 'config',
-    config: { ...config, issuers: expandIssuers(config.issuers) },
+    config: { ...config, issuers: expandIssuers(config.issuers, toAccountGrammar(config.account)) },
     namedFiles: versions,
     ...(list && { revocations: list }),
     ...found,

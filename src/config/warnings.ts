@@ -1,7 +1,8 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
-import { issuerPlaceholder, overlap } from '../authz/issuer-template.ts';
+import { issuerPlaceholder, overlap, parseIssuerTemplate } from '../authz/issuer-template.ts';
 import { grantsOf, parseGrant } from '../authz/permission.ts';
 import { permissionGrid } from '../authz/permission-grid.ts';
+import { isAccountLabel } from '../authz/places/host-place.ts';
 import { toAccountGrammar } from '../authz/places/places.ts';
 import { isAccount } from '../authz/principal.ts';
 import {
@@ -79,10 +80,13 @@ function issuerWarnings(
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
     warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
   }
+  const template = parseIssuerTemplate(issuer);
+  const isLabel = typeof template === 'object' && template.isLabel;
   for (const entry of accounts) {
-    const start = entry.replace(/^!/, '').replace(/\*$/, '');
-    const message = `has "${entry}", which no account fits with ${caseAndDots}`;
-    if (start !== '' && !isAccount(start, grammar)) warnings.push({ path: [...path, 'accounts'], message });
+    const name = entry.replace(/^!/, '').replace(/\*$/, 'a');
+    const message = `has "${entry}", which no account fits with account.case, account.dots and issuer as they are`;
+    if (!isAccount(name, grammar) || (isLabel && !isAccountLabel(name)))
+      warnings.push({ path: [...path, 'accounts'], message });
   }
   if (issuers.length > 1 && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
     const message =
@@ -91,8 +95,6 @@ function issuerWarnings(
   }
   return warnings;
 }
-
-const caseAndDots = 'account.case and account.dots as they are';
 
 // In other products, and in documentation, these stand for something else.
 const likeTemplate = /\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
@@ -221,7 +223,7 @@ function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked)
   const [impossible] = [...acc].filter(each => !isAccount(each, grammar));
   if (impossible !== undefined)
     messages.push(
-      `has entries whose acc no token can have with ${caseAndDots}, such as ${quotedPrintable(impossible)}: they revoke nothing`,
+      `has entries whose acc no token can have with account.case and account.dots as they are, such as ${quotedPrintable(impossible)}: they revoke nothing`,
     );
   return messages.map(message => ({ path: ['revocation', 'file'], message }));
 }

@@ -2,6 +2,7 @@
 // issuer. The only file of the comparison that imports src/; all others use it.
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
+import { toAccountGrammar } from '../../src/authz/places/places.ts';
 import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
 import { toResponseSettings } from '../../src/check/response-settings.ts';
@@ -49,7 +50,7 @@ export async function startProduct(
   const sources: KeySource[] = [];
   const rings: KeyRing[] = [];
   const keyRings = new Map<string, IssuerRing>();
-  const config = { ...parsed, issuers: expandIssuers(parsed.issuers) };
+  const config = { ...parsed, issuers: expandIssuers(parsed.issuers, toAccountGrammar(parsed.account)) };
   for (const issuer of config.issuers) {
     const own = keys.get(issuer.issuer);
     if (own === undefined) throw new Error('an issuer without keys');

@@ -125,7 +125,7 @@ const cases: readonly Case[] = [
     },
   ],
   [narrowed({ roles: ['owner', 'member'] }, '/v2/settings', { roles: ['owner'] })],
-  ...['*', 'api-{acc}', 'api://<client-id>', '${AUDIENCE}'].map(
+  ...['*', 'api-{acc}', 'api://<client-id>', '{AUDIENCE}'].map(
     (audience): Case => [
       { 'issuers.0.audiences': ['a*', audience] },
       /^issuers\[0\]\.audiences: has ".+", which stands for itself: only tokens with this very text /,
@@ -137,8 +137,13 @@ const cases: readonly Case[] = [
   ],
   [
     { 'account.case': 'lower', 'issuers.0.accounts': ['*', '!Partner-*', '!a.test', 'acme'] },
-    /^issuers\[0\]\.accounts: has "!Partner-\*", which no account fits with account\.case and account\.dots as they are$/,
+    /^issuers\[0\]\.accounts: has "!Partner-\*", which no account fits with account\.case, account\.dots and issuer as they are$/,
     /^issuers\[0\]\.accounts: has "!a\.test", which no account fits/,
+  ],
+  [
+    { 'issuers.0.issuer': 'https://{acc}.login.test/', 'issuers.0.accounts': ['a_b', 'a-*', 'A*', 'acme'] },
+    /^issuers\[0\]\.accounts: has "a_b", which no account fits/,
+    /^issuers\[0\]\.accounts: has "A\*", which no account fits/,
   ],
   [
     { apps: ['web', 'web-*'] },

@@ -1,6 +1,7 @@
 // Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
 import { signingKey } from '../../lab/signing-key.ts';
 import { token } from '../../lab/token.ts';
+import { toAccountGrammar } from '../../src/authz/places/places.ts';
 import { type CheckResult, createEngine } from '../../src/check/engine.ts';
 import { expandIssuers } from '../../src/config/issuer-templates.ts';
 import { configSchema } from '../../src/config/schema.ts';
@@ -26,7 +27,7 @@ export async function decideToken(
   const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), [algorithm]);
   if (set.kind === 'problem') throw new Error(set.problem);
   const parsed = configSchema.parse(configuration);
-  const config = { ...parsed, issuers: expandIssuers(parsed.issuers) };
+  const config = { ...parsed, issuers: expandIssuers(parsed.issuers, toAccountGrammar(parsed.account)) };
   const engine = createEngine({ config, keyRings: fixedKeyRings(config, set), now: () => now });
   const hasKid = !('kid' in header) || header.kid !== undefined;
   const headerText = JSON.stringify({ ...header, kid: hasKid ? key.kid : undefined });
