@@ -26,9 +26,10 @@ interface Revoked {
 
 export function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
   return [
-    ...config.apps.flatMap((app, i) =>
-      config.apps[0] === '*' ? [] : literalWarnings(['apps', i], app, /\*/, '"*" alone stands for all applications'),
-    ),
+    ...config.apps.flatMap((app, i) => {
+      const message = app === '*' ? undefined : literal(app, /\*/, '"*" alone stands for all applications');
+      return message === undefined ? [] : [{ path: ['apps', i], message }];
+    }),
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config)),
     ...routeWarnings(config),
     ...everyRoleWarnings(config),
@@ -53,45 +54,35 @@ function issuerWarnings(
   i: number,
   { issuers, account }: Config,
 ): readonly PathProblem[] {
-  const path = ['issuers', i];
-  const grammar = toAccountGrammar(account);
-  const ofIssuer = `${issuerPlaceholder} stands for the account, as a whole segment of the path or the first label of the host`;
-  const warnings = [
-    ...literalWarnings([...path, 'issuer'], issuer, likeTemplate, ofIssuer),
-    ...audiences.flatMap(each =>
-      literalWarnings([...path, 'audiences'], each, likeAudiences, 'only tokens with this very text are accepted'),
-    ),
-    ...Object.entries(claims).flatMap(([field, source]) =>
-      literalWarnings(
-        [...path, 'claims', field],
-        textOf(source),
-        likeAccount,
-        '{acc} stands for the addressed account',
-      ),
-    ),
-  ];
-  if (allowHttp) {
-    const message =
-      'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it';
-    warnings.push({ path: ['issuers', i, 'allowHttp'], message });
-  }
+  const warnings: PathProblem[] = [];
+  const warn = (message: string | undefined, ...path: readonly string[]): void => {
+    if (message !== undefined) warnings.push({ path: ['issuers', i, ...path], message });
+  };
+  const inIssuer = 'as a whole segment of the path or the first label of the host';
+  warn(literal(issuer, likeTemplate, `${issuerPlaceholder} stands for the account, ${inIssuer}`), 'issuer');
+  for (const each of audiences)
+    warn(literal(each, likeAudiences, 'only tokens with this very text are accepted'), 'audiences');
+  for (const [field, source] of Object.entries(claims))
+    warn(literal(textOf(source), likeAccount, '{acc} stands for the addressed account'), 'claims', field);
+  if (allowHttp)
+    warn(
+      'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it',
+      'allowHttp',
+    );
   if (typeof claims.acc === 'object' && 'keysOf' in claims.acc && !isByAccount(claims.role)) {
-    const message =
-      'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
-    warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
+    const remedy = 'write {acc} where the account stands, or having, unless the issuer means that';
+    warn(`gives the same roles in every account of a token: ${remedy}`, 'claims', 'role');
   }
   const template = parseIssuerTemplate(issuer);
   const isLabel = typeof template === 'object' && template.isLabel;
   for (const entry of accounts) {
     const name = entry.replace(/^!/, '').replace(/\*$/, 'a');
-    const message = `has "${entry}", which no account fits with account.case, account.dots and issuer as they are`;
-    if (!isAccount(name, grammar) || (isLabel && !isAccountLabel(name)))
-      warnings.push({ path: [...path, 'accounts'], message });
+    if (!isAccount(name, toAccountGrammar(account)) || (isLabel && !isAccountLabel(name)))
+      warn(`has "${entry}", which no account fits with account.case, account.dots and issuer as they are`, 'accounts');
   }
   if (issuers.length > 1 && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
-    const message =
-      'lets this issuer speak for every account, those of the other issuers too: name its own accounts, a prefix such as partner-*, or with ! those that it may not speak for';
-    warnings.push({ path: ['issuers', i, 'accounts'], message });
+    const remedy = 'name its own accounts, a prefix such as partner-*, or with ! those that it may not speak for';
+    warn(`lets this issuer speak for every account, those of the other issuers too: ${remedy}`, 'accounts');
   }
   return warnings;
 }
@@ -101,16 +92,9 @@ const likeTemplate = /\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organiza
 const likeAudiences = /^\*$|\{[^{}]*\}|<[^<>]*>/;
 const likeAccount = /\{(?!acc\})[^{}]*\}/;
 
-function literalWarnings(
-  path: readonly PropertyKey[],
-  text: string,
-  pattern: RegExp,
-  remedy: string,
-): readonly PathProblem[] {
-  const [found] = pattern.exec(text) ?? [];
-  return found === undefined
-    ? []
-    : [{ path, message: `has ${quotedPrintable(found)}, which stands for itself: ${remedy}` }];
+function literal(text: string, pattern: RegExp, remedy: string): string | undefined {
+  const found = pattern.exec(text)?.[0];
+  return found && `has ${quotedPrintable(found)}, which stands for itself: ${remedy}`;
 }
 
 function isByAccount(role: IssuerConfig['claims']['role']): boolean {

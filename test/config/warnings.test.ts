@@ -35,10 +35,6 @@ const cases: readonly Case[] = [
     { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: { wordsOf: 'scope' } } },
     /^issuers\[0\]\.claims\.role: gives the same roles/,
   ],
-  [
-    { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/roles' } },
-    /^issuers\[0\]\.claims\.role: gives the same roles/,
-  ],
   [{ 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/organization/{acc}/roles' } }],
   [{ 'issuers.0.claims': { acc: { keysOf: '/o' }, role: { keysOf: '/roles', having: '{acc}' } } }],
   ...[

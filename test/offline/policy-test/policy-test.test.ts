@@ -168,17 +168,9 @@ describe('test', () => {
         without('iat'),
         without('exp'),
         without('uid'),
-        { claims: { ...owner, exp: 1000 } },
       ]),
-    ).to.deep.equal([
-      'allowed',
-      'token_invalid',
-      'token_invalid',
-      'allowed',
-      'token_invalid',
-      'token_invalid',
-      'token_expired',
-    ]);
+    ).to.deep.equal(['allowed', 'token_invalid', 'token_invalid', 'allowed', 'token_invalid', 'token_invalid']);
+    expect(await decisionsOf([{ claims: { ...owner, exp: 1000 } }])).to.deep.equal(['token_expired']);
   });
 
   it('signs for the issuer that iss names, with its first audience, algorithm and token type', async () => {
