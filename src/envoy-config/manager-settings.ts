@@ -100,7 +100,12 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
       fields: [
         underscoresSetting(settings),
         { field: 'max_headers_count', value: 100, accepts: 'anything' },
-        { field: 'idle_timeout', value: '600s', accepts: 'anything' },
+        {
+          field: 'idle_timeout',
+          value: '620s',
+          why: 'longer than load balancers keep a connection (Google: 600 s), or requests can meet a closing one',
+          accepts: 'anything',
+        },
       ],
     },
     {

@@ -184,7 +184,7 @@ function clientTrafficPolicy(settings: RenderSettings): Members {
     timeout: {
       http: above(
         'requestHeadersReceivedTimeout: 10s # needs 1.9',
-        inline({ streamIdleTimeout: toDuration(idleTimeoutSeconds), idleTimeout: '600s' }),
+        inline({ streamIdleTimeout: toDuration(idleTimeoutSeconds), idleTimeout: '620s' }),
       ),
     },
   });
