@@ -3,7 +3,7 @@ import type { HeaderRule } from '../header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { gatewayApi, isServiceName, serviceAddress } from './authz-service.ts';
+import { gatewayApi, isKubernetesName, serviceAddress } from './authz-service.ts';
 import { documentMethods, domainOf, dotlessPathPattern, hostPattern, publicPathPattern } from './open-routes.ts';
 import { manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
@@ -47,9 +47,9 @@ export function httpRouteProblem(settings: RenderSettings): string | undefined {
   const method = publicRoutes.flatMap(({ methods }) => methods).find(each => !routeMethods.includes(each));
   if (method !== undefined)
     return `methods of public must be among ${routeMethods.join(', ')}: an HTTPRoute has no ${method}`;
-  if (!isServiceName(serviceAddress(settings).host))
+  if (!isKubernetesName(serviceAddress(settings).host))
     return '--authz-host (or the host of listen) must be the name of a Service such as account-authz, its namespace --authz-namespace';
-  if (![upstream, ...upstreams.map(({ address }) => address)].every(({ host }) => isServiceName(host)))
+  if (![upstream, ...upstreams.map(({ address }) => address)].every(({ host }) => isKubernetesName(host)))
     return '--upstream must be a Service in the namespace of the HTTPRoute, by its name alone (orders:80)';
   const long = [...paths, ...publicRoutes.map(dotlessPathPattern)].find(({ length }) => length > maxPathLength);
   if (long !== undefined)

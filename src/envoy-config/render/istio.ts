@@ -4,7 +4,7 @@ import { authzCall, extAuthzSettings, filterNames, seconds } from '../authz-filt
 import { renamed } from '../setting.ts';
 import { isInPod, type RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { isServiceName, passiveHealthCheck, serviceAddress } from './authz-service.ts';
+import { isKubernetesName, passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { envoyFilter, podLabels } from './istio-filter.ts';
 import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
@@ -31,7 +31,7 @@ export function istioProblem(settings: RenderSettings): string | undefined {
       : '--upstream must be the full name of a Service (orders.shop.svc.cluster.local:80), to which the routes of public lead';
   }
   if (isInPod(authz)) return 'listen of the configuration must not be loopback: a waypoint asks a Service';
-  if (!isServiceName(upstream.host))
+  if (!isKubernetesName(upstream.host))
     return '--upstream must be the Service that is checked, without its namespace (orders:80)';
   return publicRoutes.length === 0 && settings.metadata === undefined
     ? undefined

@@ -18,6 +18,7 @@ import {
 import { type Problem, problem } from '../../text/problem.ts';
 import { isOrigin } from '../../text/url.ts';
 import { attachments, defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
+import { isKubernetesName } from './authz-service.ts';
 
 type GivenOptions = Partial<RenderOptions>;
 
@@ -318,10 +319,9 @@ function oneOf<Word extends string>(
   });
 }
 
-// RFC 1123 label, as Kubernetes wants it.
 function label(toOptions: (label: string) => GivenOptions): RenderOption['parse'] {
   return single(text =>
-    /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
+    isKubernetesName(text)
       ? toOptions(text)
       : problem('must be a Kubernetes name: 1 to 63 of a-z 0-9 -, a letter or digit first and last'),
   );
