@@ -108,6 +108,7 @@ describe('details of explain', () => {
       ['route', '(public has /assets/*: Envoy serves GET, HEAD of it without', {}, '--path /assets/a%20b.js'],
       ['issuer', 'https://unreachable.test)', { claims: { iss: 'x' } }],
       ['key', ' ago, kids: "k1", "r1")', { header: { kid: 'nobody' } }],
+      ['key', 'docs/keys.md (the keys of https://unreachable.test)', { claims: { iss: 'https://unreachable.test' } }],
       ['claims', 'acc from "acc"', { claims: { acc: undefined } }],
       ['claims', 'outside the grammar: acc is "": ', { claims: { acc: '' } }],
       [

@@ -67,6 +67,8 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
     const kids = keys?.keys ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid))) || 'none'}` : '';
     return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
+  // The detail has the problem of the last refresh.
+  'no key set yet{}': ({ keys }) => keys && `the keys of ${keys.issuer}`,
   audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
   claims: known =>
     ofIssuer(known, ({ claims }) => {
