@@ -138,7 +138,7 @@ describe('details of explain', () => {
     const pointer = 'for a member of an object write the JSON Pointer "/realm_access/roles")';
     const least = 'roles: owner, member; that may GET here: owner, member';
     const bySource: readonly (readonly [
-      sources: object,
+      sources: Record<string, unknown>,
       claims: Record<string, unknown>,
       check: string,
       why: string,
@@ -150,14 +150,18 @@ describe('details of explain', () => {
         name => [{ role: name }, {}, 'role', pointer] as const,
       ),
       [{ scope: 'realm_access.roles' }, {}, 'scope', pointer],
+      [{ token: [{ cookie: 't' }] }, {}, 'token-origin', '(token.origins: https://app.test)'],
       [{ role: 'https://acct.test/a.b' }, {}, 'role', 'the token has no claim "https://acct.test/a.b")'],
     ];
     for (const [sources, claims, check, why] of bySource) {
       it(`of ${check} from ${JSON.stringify(sources)} for ${JSON.stringify(claims)} ends in: ${why}`, async () => {
         const { url, jwksUrl } = explain.lab.issuer;
-        const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: sources }];
-        const config = serviceConfig(explain.lab.issuer, fullConfig({ issuers, scopes: { read: ['GET'] } }));
-        const args = ['--config', writeFixture('explain-by-source.json', config), '--path', path, '--json'];
+        const { token: from, ...claimSources } = sources;
+        const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: claimSources }];
+        const changes = { ...(from !== undefined && { token: { from, origins: ['https://app.test'] } }), issuers };
+        const config = serviceConfig(explain.lab.issuer, fullConfig({ ...changes, scopes: { read: ['GET'] } }));
+        const file = writeFixture('explain-by-source.json', config);
+        const args = ['--config', file, '--path', path, '--json', ...(from === undefined ? [] : ['--method', 'POST'])];
         const outcome = await runExplain(args, { input: await explain.lab.token({ claims }) });
         const { detail = '' } = explanationOf(outcome).checks.find(({ verdict }) => verdict === 'fail') ?? {};
         expect(detail.slice(-why.length)).to.equal(why);

@@ -57,6 +57,7 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'no host matches': ({ config }) => hostsOf(config),
   route: ({ config, request }) =>
     publicHint(config, request.target) ?? `routes: ${formatList(config.routes.map(({ path }) => path))}`,
+  'token-origin': ({ config }) => `token.origins: ${formatList(config.token.origins ?? [])}`,
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
   issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
