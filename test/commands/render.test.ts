@@ -106,7 +106,9 @@ describe('render with invalid input', () => {
     ['envoy --trusted-hops=-1', /--trusted-hops must be a number/],
     ['envoy --trusted-hops one', /--trusted-hops must be a number/],
     ['envoy --selector a=b', /envoy has no setting like --selector: leave it out, it is for kubernetes, istio, /],
-    ['kubernetes --selector a', /--selector must be KEY=VALUE/],
+    ...['a', 'a=1,a=2', 'a=-b', '/a=b'].map(
+      labels => [`kubernetes --selector ${labels}`, /--selector must be KEY=VALUE/] as const,
+    ),
     ['kubernetes --namespace My_Space', /--namespace must be a Kubernetes name/],
     ['envoy-gateway --name -', /--name must be a Kubernetes name/],
     [

@@ -35,6 +35,9 @@ const { listen, readinessPort, envoyAdminPort, upstream, upstreamProtocol, trust
   defaultOptions;
 const { attach, idleTimeoutSeconds, requestTimeoutSeconds, underscores } = defaultOptions;
 
+const labelGrammar =
+  /^((?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)=((?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?)$/;
+
 export const renderOptions = {
   listen: {
     value: 'HOST:PORT',
@@ -166,10 +169,11 @@ export const renderOptions = {
     value: 'KEY=VALUE,…',
     help: 'labels: kubernetes of the Deployments, istio of the pods, gateways of the HTTPRoute',
     parse: single(text => {
-      const pairs = text.split(',').map(pair => /^([\w./-]{1,253})=([\w.-]{0,63})$/.exec(pair) ?? []);
-      if (pairs.some(([, key]) => key === undefined))
-        return problem('must be KEY=VALUE, or several separated by commas');
-      return { selector: Object.fromEntries(pairs.map(([, key = '', value = '']) => [key, value])) };
+      const pairs = text.split(',').map(pair => labelGrammar.exec(pair) ?? []);
+      const selector = Object.fromEntries(pairs.map(([, key = '', value = '']) => [key, value]));
+      if (pairs.some(([pair]) => pair === undefined) || Object.keys(selector).length < pairs.length)
+        return problem('must be KEY=VALUE, or several separated by commas: labels of Kubernetes, each once');
+      return { selector };
     }),
   },
   image: {
