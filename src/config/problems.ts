@@ -155,12 +155,7 @@ function toSchemaProblems(issue: z.core.$ZodIssue): SchemaProblem[] {
       if (form === undefined || others.length > 0) return [{ path, part: 'value', message: issue.message }];
       return form.flatMap(each => toSchemaProblems({ ...each, path: [...path, ...each.path] }));
     }
-    case 'custom':
-    case 'invalid_element':
-    case 'invalid_format':
-    case 'not_multiple_of':
-    case 'too_big':
-    case 'too_small':
+    default:
       return [{ path, part: 'value', message: issue.message }];
   }
 }
