@@ -49,13 +49,22 @@ function isChecked({ check, target }: HeaderWay): boolean {
   return check !== undefined && target.protectedPath !== undefined;
 }
 
+// Further ones count as if they removed nothing.
+const maxPatterns = 256;
+
 /** Without what a later mutation before the check removes. */
 function setBefore(mutations: readonly Mutation[]): readonly Mutation[] {
-  const later: Mutation[] = [];
+  const [patterns, names] = [[] as Mutation[], new Set<string>()];
+  const keyOf = ({ isTrailer }: Mutation, name: string): string => `${isTrailer} ${name}`;
   return mutations.toReversed().filter(each => {
     const name = each.sets?.toLowerCase();
-    if (name === undefined) later.push(each);
-    return name !== undefined && !later.some(other => other.isTrailer === each.isTrailer && other.removes(name));
+    if (each.exact !== undefined) names.add(keyOf(each, each.exact));
+    else if (name === undefined && patterns.length < maxPatterns) patterns.push(each);
+    return (
+      name !== undefined &&
+      !names.has(keyOf(each, name)) &&
+      !patterns.some(other => other.isTrailer === each.isTrailer && other.removes(name))
+    );
   });
 }
 

@@ -12,6 +12,8 @@ export interface Mutation {
   readonly isTrailer: boolean;
   /** The name that it sets. */
   readonly sets: string | undefined;
+  /** The name that it removes, where it has no pattern. */
+  readonly exact?: string | undefined;
   removes(name: string): boolean;
 }
 
@@ -56,7 +58,8 @@ function readWays(model: LintModel, manager: ConnectionManager): readonly Header
       const found = inChain.get(filterScopes) ?? read(filterScopes);
       inChain.set(filterScopes, found);
       const levels = (isWidestFirst ? scopes : scopes.toReversed()).flatMap(mutationsOfScope);
-      const copies = action.items('request_mirror_policies').flatMap(mutationsIn);
+      const copies = known.get(action) ?? action.items('request_mirror_policies').flatMap(mutationsIn);
+      known.set(action, copies);
       const upstream = filtersOf(cluster).flatMap(each => mutationsOf(each, filterScopes));
       const last = [...levels, ...copies.filter(({ sets }) => sets !== undefined), ...upstream];
       const { check, before, after } = found;
@@ -118,7 +121,7 @@ export function isRemovedBefore({ manager, chain, filter }: AuthzFilter, name: s
   );
 }
 
-// By filter, or by connection manager.
+// By filter, by connection manager, or by the action of a route.
 const known = new WeakMap<object, readonly Mutation[]>();
 
 /** Of a filter on a route with these scopes, those of a router's upstream filters included. */
@@ -150,7 +153,7 @@ export function readList(list: ProtoValue): readonly Mutation[] {
     if (item.isMapping && option.isPresent) return { at: key, isTrailer, sets: key.text() ?? '', removes: () => false };
     const onMatch = item.isMapping ? item.field('remove_on_match', 'key_matcher') : key.entry('');
     const exact = (item.isMapping ? item.field('remove') : item).text()?.toLowerCase();
-    if (!onMatch.isPresent) return { at: item, isTrailer, sets: undefined, removes: name => name === exact };
+    if (!onMatch.isPresent) return { at: item, isTrailer, sets: undefined, exact, removes: name => name === exact };
     const pattern = readStringMatcher(onMatch);
     const answers = new Map<string, boolean>();
     const removes = (name: string): boolean => {

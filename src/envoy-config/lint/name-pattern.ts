@@ -32,13 +32,19 @@ export function readRegex(matcher: ProtoValue): NamePattern {
   };
 }
 
+// Of patterns that each listener has again.
+const compiledBy = new Map<string, RE2JS | 'bad'>();
+
 /** RE2 as in Envoy, and linear in the length of the text. */
 function compile(text: string): RE2JS | 'bad' {
+  const known = compiledBy.get(text);
+  if (known !== undefined) return known;
+  let compiled: RE2JS | 'bad' = 'bad';
   try {
-    return RE2JS.compile(text);
-  } catch {
-    return 'bad';
-  }
+    compiled = RE2JS.compile(text);
+  } catch {}
+  if (compiledBy.size < 1000) compiledBy.set(text, compiled);
+  return compiled;
 }
 
 export function readStringMatcher(matcher: ProtoValue): NamePattern {

@@ -1,7 +1,7 @@
 // Reads which paths and methods an Envoy route matches.
 import { subtreePatterns } from '../render/open-routes.ts';
 import type { PublicRoute } from '../settings.ts';
-import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
+import { maxPatternLength, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
@@ -24,20 +24,20 @@ export interface EnvoyRouteMatch {
   readonly isSureByTarget: boolean;
   /** The grammar of all its paths; undefined if it takes others too. */
   readonly characters: PublicRoute['characters'] | undefined;
-  /** All its paths begin with this text, in lower case. */
-  readonly head: string;
   /** For each alternative, the first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
   readonly starts: readonly PathStart[];
 }
 
 export type PathStart = readonly (string | undefined)[];
-type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'starts' | 'scope' | 'characters'>;
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'starts' | 'scope' | 'characters'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
 const unconditional: ReadonlySet<string> = new Set([...pathFields, 'safe_regex', 'case_sensitive']);
 // As `render` writes public routes: a path, perhaps followed by segments in the strict grammar.
 const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)?(\/\?)?$/;
+
+const strictRest = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
 /** Undefined for CONNECT, which has no path. */
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
@@ -48,7 +48,7 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   if (paths === undefined) {
     // Where the lint cannot tell, it takes any path.
     const unsure = { isSure: false, isSureByTarget: false, characters: undefined };
-    return { takes: () => true, methods, scope: undefined, ...unsure, head: '', starts: [[]] };
+    return { takes: () => true, methods, scope: undefined, ...unsure, starts: [[]] };
   }
   const targets = headersNamed(headers, ':path').map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
@@ -96,7 +96,6 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
     fits: (path: string, text: string) => boolean,
   ): PathMatch => ({
     takes: each => fits(cased(each), cased(text)),
-    head: text.toLowerCase(),
     starts: [text.split('/').slice(1)],
     scope: isExact ? scope : undefined,
     characters: isExact && isStrict ? 'strict' : undefined,
@@ -114,15 +113,21 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const narrowed = text.replaceAll(subtreePatterns.rfc3986, subtreePatterns.strict);
   const plain = text.length > maxPatternLength ? [null] : narrowed.split('|').map(each => plainRegex.exec(each));
   if (plain.includes(null)) return undefined;
-  const takes = readRegex(regex);
   const scopes = plain.map(each => ({
     path: each?.[1]?.replaceAll('\\', '') ?? '',
     subtree: each?.[2] !== undefined,
+    hasSlash: each?.[3] !== undefined,
   }));
+  // Compiling takes a second for each MiB.
+  const takes = (each: string): boolean =>
+    scopes.some(({ path, subtree, hasSlash }) => {
+      const rest = each.startsWith(path) ? each.slice(path.length) : undefined;
+      if (rest === undefined || rest === '') return rest === '';
+      return (hasSlash || !rest.endsWith('/')) && (rest === '/' || (subtree && strictRest.test(rest)));
+    });
   const [only] = scopes.length === 1 ? scopes : [];
   return {
-    takes: each => takes(each) === true,
-    head: only?.path.toLowerCase() ?? '',
+    takes,
     starts: scopes.map(each => each.path.split('/').slice(1)),
     scope: only,
     characters: narrowed === text ? 'strict' : 'rfc3986',
@@ -144,7 +149,6 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
   const start = (rest ? operators.slice(0, -1) : operators).map(each => (each === '*' ? undefined : each));
   const path = literalPath(start);
   return {
-    head: path.toLowerCase(),
     starts: [start],
     scope: { path, subtree: true },
     characters: undefined,
@@ -156,6 +160,7 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
   };
 }
 
+/** The text that all paths with this start begin with. */
 export function literalPath(start: PathStart): string {
   return `/${start.slice(0, start.includes(undefined) ? start.indexOf(undefined) : undefined).join('/')}`;
 }

@@ -45,8 +45,10 @@ export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
   const [sure, others] = [createHeadIndex<number>(), createHeadIndex<number>()];
   const letters = new Set<string>();
   for (const [order, { match }] of matches.entries()) {
-    (match.isSure ? sure : others).add(match.head, order);
-    for (const segment of match.starts.flat()) letters.add(segment?.charAt(0) ?? '');
+    for (const start of match.starts) {
+      (match.isSure ? sure : others).add(literalPath(start).toLowerCase(), order);
+      for (const segment of start) letters.add(segment?.charAt(0) ?? '');
+    }
   }
   const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
   const taking = (path: string, query?: string): readonly number[] =>
