@@ -1,4 +1,5 @@
 // Bootstraps that Envoy accepts, each bent so that it opens a hole: what the lint says of each, a rule or `not judged`.
+import { testCertificate } from '../../../lab/test-certificate.ts';
 import { methodOverridePattern } from '../../../src/envoy-config/method-override.ts';
 import { open, perRoute, publicRoute, set } from './mistakes/planting.ts';
 import { filter, type Part, type Shipped, typed } from './shipped.ts';
@@ -79,8 +80,9 @@ const healthCheck = (http_health_check: Part): Part => ({
 });
 const upstreamTls = (fields: Part): Part =>
   ext('extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields });
+const { cert: authority } = testCertificate({ isAuthority: true });
 const named = (regex: string): Part => ({
-  trusted_ca: { inline_string: 'x' },
+  trusted_ca: { inline_string: authority },
   match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { safe_regex: { regex } } }],
 });
 const aggregate = (...clusters: string[]): Part => ({
