@@ -42,7 +42,7 @@ describe('render of public routes, hosts and the metadata document', () => {
     expect(filterOf(healthz, 'header_mutation')).to.deep.equal({});
   });
 
-  it('envoy: allows a document above the default of Envoy for direct responses', async () => {
+  it('allows a document above the default of Envoy for direct responses, or refuses it where a data plane keeps the default', async () => {
     const issuers = Array.from({ length: 80 }, (_, i) => ({
       issuer: `https://auth${i}.example.com/${'x'.repeat(40)}`,
       audiences: ['a'],
@@ -52,6 +52,13 @@ describe('render of public routes, hosts and the metadata document', () => {
     const [metadata] = routes.virtual_hosts[0].routes;
     const { length } = metadata.direct_response.body.inline_string;
     expect(routes.max_direct_response_body_size_bytes).to.equal(length).and.to.be.above(4096);
+    const file = config({ ...openSettings, issuers });
+    const parts = await filesOf('envoy-parts', '--config', file);
+    expect(parts['envoy-parts.yaml']?.[0].route_config).to.deep.equal({ max_direct_response_body_size_bytes: length });
+    for (const target of ['istio', 'envoy-gateway', 'kgateway'])
+      expect((await render(target, '--config', file)).stderr).to.match(
+        / must have at most 4096 bytes, not \d+: name fewer/,
+      );
   });
 
   it('envoy: removes headers that name another host, from trailers too, only with hosts', async () => {

@@ -8,6 +8,7 @@ import type { EnvoySettings, PublicRoute } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { authzFilters, corsMembers } from './authz-filters.ts';
 import {
+  documentBytes,
   domainOf,
   metadataRoute,
   nothingElse,
@@ -21,17 +22,14 @@ import { clusterName, servedPaths } from './upstreams.ts';
 
 export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';
 
-const defaultMaxBodyBytes = 4096;
-
 export function connectionManager(settings: EnvoySettings): Members {
-  const metadataBytes = Buffer.byteLength(settings.metadata?.json ?? '');
   return extension('envoy.filters.network.http_connection_manager', managerType, {
     stat_prefix: 'public',
     codec_type: beside('AUTO', 'HTTP/1.1, and HTTP/2 with prior knowledge'),
     ...managerMembers(settings),
     route_config: {
       name: 'public',
-      max_direct_response_body_size_bytes: metadataBytes > defaultMaxBodyBytes ? metadataBytes : undefined,
+      max_direct_response_body_size_bytes: documentBytes(settings),
       virtual_hosts: virtualHosts(settings),
     },
     http_filters: above('Nothing after ext_authz may change the path, the route or the identity headers.', [

@@ -22,6 +22,7 @@ import {
   toDuration,
   tooMany,
 } from './http-routes.ts';
+import { documentProblem } from './open-routes.ts';
 import { manifest, type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const group = 'gateway.envoyproxy.io';
@@ -32,7 +33,11 @@ const ms = (time: number): string => `${time}ms`;
 /** What of the configuration does not fit into an HTTPRoute. */
 export function envoyGatewayProblem(settings: RenderSettings): string | undefined {
   const isFull = settings.publicRoutes.length > 0 && removedOn(settings, 'public').length > maxRemoved;
-  return httpRouteProblem(settings) ?? (isFull ? tooMany('account.headers', maxRemoved - 1) : undefined);
+  return (
+    documentProblem(settings) ??
+    httpRouteProblem(settings) ??
+    (isFull ? tooMany('account.headers', maxRemoved - 1) : undefined)
+  );
 }
 
 export function envoyGatewayFiles(settings: RenderSettings): RenderedFiles {

@@ -6,6 +6,7 @@ import { above, type Members } from '../tree.ts';
 import { authzFilters } from './authz-filters.ts';
 import { layeredRuntime, shadowIntroduction } from './bootstrap.ts';
 import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
+import { documentBytes } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import { upstreamClusters } from './upstreams.ts';
 
@@ -49,6 +50,9 @@ function parts(settings: EnvoySettings): Members {
     virtual_host: Object.values(hostSettings).some(each => each !== undefined)
       ? above('Add to the virtual host.', hostSettings)
       : undefined,
+    route_config:
+      documentBytes(settings) &&
+      above('Add to the route configuration.', { max_direct_response_body_size_bytes: documentBytes(settings) }),
     routes: above(
       'The routes of the virtual host. The cluster `upstream` is your service, `upstream-grpc` the same over HTTP/2. The last route refuses every other path.',
       routes,

@@ -7,6 +7,7 @@ import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { isKubernetesName, passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { envoyFilter, podLabels } from './istio-filter.ts';
+import { documentProblem } from './open-routes.ts';
 import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
@@ -21,7 +22,8 @@ export function istioProblem(settings: RenderSettings): string | undefined {
   if (upstreams.length > 0) return '--upstream must have no path: route by path in a VirtualService';
   if (authz.kind !== 'tcp' || tls !== undefined || (attach === 'sidecar' && !isInPod(authz)))
     return `listen of the configuration must be a ${attach === 'sidecar' ? 'loopback ' : ''}port, without tls: the mesh encrypts`;
-  if (attach === 'sidecar') return undefined;
+  const unfit = documentProblem(settings);
+  if (unfit !== undefined || attach === 'sidecar') return unfit;
   if (!isInPod(authz) && (authzNamespace ?? namespace) === undefined)
     return '--namespace or --authz-namespace must name the namespace of account-authz';
   if (attach === 'gateway') {

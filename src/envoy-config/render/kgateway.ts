@@ -23,7 +23,7 @@ import {
   routeMethods,
   toDuration,
 } from './http-routes.ts';
-import { dotlessPathPattern } from './open-routes.ts';
+import { documentProblem, dotlessPathPattern } from './open-routes.ts';
 import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const group = 'gateway.kgateway.dev';
@@ -52,12 +52,10 @@ export function kgatewayFiles(settings: RenderSettings): RenderedFiles {
 }
 
 export function kgatewayProblem(settings: RenderSettings): string | undefined {
-  if (settings.metadata !== undefined && settings.metadata.json.length > 4096)
-    return 'the metadata document of protectedResource must have at most 4096 characters, the bound of a DirectResponse';
   const method = settings.methods.find(each => !routeMethods.includes(each));
   if (settings.corsOrigins.length > 0 && method !== undefined)
     return `methods of roles must be among ${routeMethods.join(', ')} with --cors-origin: a TrafficPolicy allows pages no ${method}`;
-  return httpRouteProblem(settings) ?? removalProblem(settings, removedBehind, 1);
+  return documentProblem(settings) ?? httpRouteProblem(settings) ?? removalProblem(settings, removedBehind, 1);
 }
 
 function own(kind: string, { namespace }: RenderSettings, name: string | undefined, spec: Members): Members {

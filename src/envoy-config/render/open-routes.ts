@@ -106,6 +106,20 @@ export function metadataRoute({ path, host, json }: MetadataDocument, { hosts }:
   };
 }
 
+/** For `max_direct_response_body_size_bytes`. Undefined: the default does. */
+export function documentBytes({ metadata }: Pick<EnvoySettings, 'metadata'>): number | undefined {
+  const bytes = Buffer.byteLength(metadata?.json ?? '');
+  return bytes > 4096 ? bytes : undefined;
+}
+
+/** For a data plane that leaves the default in place: its Envoy would refuse all routes. */
+export function documentProblem(settings: EnvoySettings): string | undefined {
+  const bytes = documentBytes(settings);
+  return bytes === undefined
+    ? undefined
+    : `the metadata document of protectedResource must have at most 4096 bytes, not ${bytes}: name fewer scopes or issuers`;
+}
+
 // RE2 counts about one instruction for each character, and Envoy allows 32,768 in a pattern.
 const maxPatternLength = 16_384;
 
