@@ -212,6 +212,7 @@ describe('render envoy', () => {
       ),
     ],
     ['public routes, hosts and the metadata document', openSettings, []],
+    ['any character below a public path', { public: [{ path: '/docs/*', characters: 'rfc3986' }] }, []],
     ['the same behind proxies, with CORS and gRPC', openSettings, ['--trusted-hops', '1', ...cors]],
   ];
   for (const [name, changes, options] of agreeing) {

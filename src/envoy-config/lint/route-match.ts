@@ -1,7 +1,7 @@
 // Reads which paths and methods an Envoy route matches.
 import { subtreePatterns } from '../render/open-routes.ts';
 import type { PublicRoute } from '../settings.ts';
-import { maxPatternLength, readStringMatcher } from './name-pattern.ts';
+import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
@@ -118,8 +118,10 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
     subtree: each?.[2] !== undefined,
     hasSlash: each?.[3] !== undefined,
   }));
-  // Compiling takes a second for each MiB.
+  // Compiling takes a second for each MiB, so only the wide pattern is.
+  const wide = narrowed === text ? undefined : readRegex(regex);
   const takes = (each: string): boolean =>
+    wide?.(each) ??
     scopes.some(({ path, subtree, hasSlash }) => {
       const rest = each.startsWith(path) ? each.slice(path.length) : undefined;
       if (rest === undefined || rest === '') return rest === '';
