@@ -231,13 +231,16 @@ function invalidForAccount(field: 'role' | 'scope', problem: GrantProblem): Refu
 const maxListed = 8;
 
 /** A claim of a verified token for the log, printable and bounded: `aud is https://a.test, account`. */
-export function describeClaim(payload: unknown, { text, parts: [path] }: CompiledSource): string {
-  return describeValue(text, valueAt(payload, path));
+export function describeClaim(payload: unknown, { text, form, parts: [path] }: CompiledSource): string {
+  const value = valueAt(payload, path);
+  // Where no list is read, one of a single member must not look like that member.
+  const isWrongList = Array.isArray(value) && (form === 'keys' || form === 'words');
+  return describeValue(text, value, isWrongList ? 'is a list:' : 'is');
 }
 
-function describeValue(name: string, value: unknown): string {
+function describeValue(name: string, value: unknown, verb = 'is'): string {
   const show = (each: unknown): string => (isJsonObject(each) ? 'an object' : printable(String(each)) || '""');
   if (value === undefined) return `there is no ${printable(name)}`;
   const shown = Array.isArray(value) ? listWords(value.map(show), maxListed) || 'an empty list' : show(value);
-  return `${printable(name)} is ${shown}`;
+  return `${printable(name)} ${verb} ${shown}`;
 }

@@ -83,6 +83,7 @@ describe('what a refused claim says, for the log', () => {
     [`uid is ${'x'.repeat(95)}…`, { uid: 'x'.repeat(1000) }],
     ['acc is /acme', { acc: ['/acme'] }],
     ['acc is an empty list', { acc: [] }],
+    ['o is a list: an object', { o: [{}] }, { claims: { acc: { keysOf: 'o' } } }],
     ['acc is a0, a1, a2, a3, a4, a5, a6, a7 and 992 more', { acc: many(1000) }, { accounts: ['b'] }],
     [undefined, { role: [{}] }],
   ];
