@@ -155,7 +155,12 @@ function toSchemaProblems(issue: z.core.$ZodIssue): SchemaProblem[] {
       if (form === undefined || others.length > 0) return [{ path, part: 'value', message: issue.message }];
       return form.flatMap(each => toSchemaProblems({ ...each, path: [...path, ...each.path] }));
     }
-    default:
+    case 'custom':
+    case 'invalid_element':
+    case 'invalid_format':
+    case 'not_multiple_of':
+    case 'too_big':
+    case 'too_small':
       return [{ path, part: 'value', message: issue.message }];
   }
 }

@@ -97,6 +97,8 @@ const listing = `
     roles.owner[0]: must be a method in upper case such as GET, or "*"; for some paths alone, then a space and their template: "POST /a/*"
 {"roles.owner": "GET"}
     roles.owner: must be a list of grants, or { methods, names }
+{"roles.owner": {"methods": ["GET"]}}
+    roles.owner.names: is required
 {"roles.owner": {"methods": ["GET"], "names": "a"}}
     roles.owner.names: must be a list, not text
 {"roles.owner": {"methods": ["GET"], "name": ["a"]}}
