@@ -32,7 +32,9 @@ const whole = `config.core.v3.Node config.metrics.v3.StatsConfig config.bootstra
   filters.http.admission_control.v3.AdmissionControl filters.http.adaptive_concurrency.v3.AdaptiveConcurrency
   filters.http.decompressor.v3.Decompressor load_balancing_policies.round_robin.v3.RoundRobin load_balancing_policies.least_request.v3.LeastRequest
   load_balancing_policies.random.v3.Random load_balancing_policies.ring_hash.v3.RingHash load_balancing_policies.maglev.v3.Maglev
-  load_balancing_policies.cluster_provided.v3.ClusterProvided stats.PluginConfig istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig
+  load_balancing_policies.cluster_provided.v3.ClusterProvided config.trace.v3.ZipkinConfig filters.http.compressor.v3.CompressorPerRoute
+  load_balancing_policies.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin tracers.opentelemetry.samplers.v3.AlwaysOnSamplerConfig
+  tracers.opentelemetry.resource_detectors.v3.StaticConfigResourceDetectorConfig stats.PluginConfig istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig
   io.istio.http.peer_metadata.Config istio.tcp.metadataexchange.config.MetadataExchange io.istio.network.metadata_exchange.Config
   istio.http.peer_metadata.Config tcp.metadataexchange.config.MetadataExchange`;
 // They have no field, or none that is harmless.
@@ -158,7 +160,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'transport_sockets.tls.v3.UpstreamTlsContext': `common_tls_context sni allow_renegotiation=false max_session_keys auto_host_sni auto_sni_san_validation enforce_rsa_key_usage`,
   'transport_sockets.tls.v3.DownstreamTlsContext': `common_tls_context require_client_certificate require_sni session_ticket_keys session_timeout ocsp_staple_policy full_scan_certs_on_sni_mismatch
     disable_stateless_session_resumption disable_stateful_session_resumption prefer_client_ciphers`,
-  'upstreams.http.v3.HttpProtocolOptions': `common_http_protocol_options upstream_http_protocol_options explicit_http_config use_downstream_protocol_config auto_config http_filters`,
+  'upstreams.http.v3.HttpProtocolOptions': `common_http_protocol_options upstream_http_protocol_options explicit_http_config use_downstream_protocol_config auto_config http_filters hash_policy`,
   'request_id.uuid.v3.UuidRequestIdConfig': 'pack_trace_reason use_request_id_for_trace_sampling',
   'resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': 'max_active_downstream_connections',
   'resource_monitors.fixed_heap.v3.FixedHeapConfig': 'max_heap_size_bytes',
@@ -173,7 +175,8 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.listener.v3.AdditionalAddress': 'address socket_options',
   'config.listener.v3.FilterChain': `filter_chain_match filters transport_socket transport_socket_connect_timeout metadata name use_proxy_proto=false`,
   'filters.network.http_connection_manager.v3.HttpFilter': `name typed_config is_optional=false disabled config_discovery`,
-  'filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing': `client_sampling random_sampling overall_sampling verbose max_path_tag_length custom_tags provider spawn_upstream_span operation`,
+  'filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing': `client_sampling random_sampling overall_sampling verbose max_path_tag_length custom_tags provider spawn_upstream_span operation
+    upstream_operation`,
   'config.core.v3.HttpProtocolOptions': `idle_timeout max_connection_duration max_headers_count max_response_headers_kb max_stream_duration headers_with_underscores_action
     max_requests_per_connection`,
   'config.core.v3.Http1ProtocolOptions': `allow_absolute_url allow_chunked_length=false allow_custom_methods accept_http_10 header_key_format enable_trailers ignore_http_11_upgrade
@@ -185,7 +188,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': `upgrade_type=websocket enabled filters`,
   'filters.network.http_connection_manager.v3.LocalReplyConfig': 'mappers body_format',
   'config.route.v3.VirtualHost': `name domains routes require_tls virtual_clusters request_headers_to_add request_headers_to_remove response_headers_to_add response_headers_to_remove
-    typed_per_filter_config include_request_attempt_count include_attempt_count_in_response include_is_timeout_retry_header retry_policy
+    typed_per_filter_config rate_limits include_request_attempt_count include_attempt_count_in_response include_is_timeout_retry_header retry_policy
     per_request_buffer_limit_bytes request_body_buffer_limit metadata`,
   'config.core.v3.HeaderValueOption': 'header append_action append keep_empty_value',
   'config.core.v3.HealthCheck': `timeout interval initial_jitter interval_jitter interval_jitter_percent unhealthy_threshold healthy_threshold reuse_connection http_health_check
@@ -214,15 +217,18 @@ export const knownMessages: Readonly<Record<string, string>> = {
     grpc_timeout_offset hash_policy metadata_match host_rewrite_literal auto_host_rewrite rate_limits include_vh_rate_limits cors early_data_policy
     cluster_not_found_response_code append_x_forwarded_host=false`,
   'config.route.v3.DirectResponseAction': 'status body',
-  'config.route.v3.Tracing': 'client_sampling random_sampling overall_sampling custom_tags operation',
+  'config.route.v3.Tracing':
+    'client_sampling random_sampling overall_sampling custom_tags operation upstream_operation',
   'config.endpoint.v3.Endpoint': 'address additional_addresses health_check_config hostname',
-  'config.route.v3.WeightedCluster': 'clusters total_weight runtime_key_prefix',
+  'config.route.v3.WeightedCluster': 'clusters total_weight runtime_key_prefix use_hash_policy',
   'config.route.v3.RouteAction.UpgradeConfig': 'upgrade_type=websocket enabled',
   'config.core.v3.DataSource': 'inline_string inline_bytes',
   'config.endpoint.v3.Endpoint.AdditionalAddress': 'address',
   'config.route.v3.WeightedCluster.ClusterWeight': `name weight metadata_match request_headers_to_add request_headers_to_remove response_headers_to_add response_headers_to_remove
     typed_per_filter_config host_rewrite_literal`,
-  StaticRuntime: `re2 overload global_downstream_max_connections envoy.reloadable_features.http_reject_path_with_fragment re2.max_program_size.error_level
+  // Limits of connections.
+  EnvoyRuntime: 'resource_limits',
+  StaticRuntime: `envoy:EnvoyRuntime re2 overload global_downstream_max_connections envoy.reloadable_features.http_reject_path_with_fragment re2.max_program_size.error_level
     re2.max_program_size.warn_level overload.global_downstream_max_connections`,
   'config.accesslog.v3.AccessLog': 'name filter typed_config',
   'config.listener.v3.Filter': 'name typed_config config_discovery',
