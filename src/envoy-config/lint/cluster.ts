@@ -25,12 +25,15 @@ export interface Cluster {
   readonly place: ProtoValue;
   /** Whether the metadata of each host chooses one of `transport_socket_matches`. */
   readonly choosesSocket: boolean;
+  /** By which TLS contexts may name their authorities. */
+  readonly secrets: ByName;
   /** The clusters that an aggregate cluster chooses from. */
   readonly members: readonly string[];
 }
 
-/** envoy.config.endpoint.v3.ClusterLoadAssignment by name. */
-type Endpoints = ReadonlyMap<string | undefined, ProtoValue>;
+type ByName = ReadonlyMap<string | undefined, ProtoValue>;
+/** Of the Resources of a file. */
+type Parts = { readonly clusters: readonly ProtoValue[]; readonly endpoints: ByName; readonly secrets: ByName };
 
 const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 
@@ -38,8 +41,8 @@ const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 const maxMembers = 64;
 
 /** An aggregate cluster has the hosts of its members too. */
-export function readClusters(clusters: readonly ProtoValue[], discovered: Endpoints): ReadonlyMap<string, Cluster> {
-  const plain = new Map(clusters.map(each => readCluster(each, discovered)).map(each => [each.name, each]));
+export function readClusters(resources: Parts): ReadonlyMap<string, Cluster> {
+  const plain = new Map(resources.clusters.map(each => readCluster(each, resources)).map(each => [each.name, each]));
   const whole = (cluster: Cluster): Cluster => {
     const reached = new Set([cluster]);
     for (const { members } of reached) {
@@ -57,7 +60,7 @@ export function readClusters(clusters: readonly ProtoValue[], discovered: Endpoi
   return new Map([...plain].map(([name, each]) => [name, each.members.length === 0 ? each : whole(each)]));
 }
 
-function readCluster(value: ProtoValue, known: Endpoints): Cluster {
+function readCluster(value: ProtoValue, { endpoints: known, secrets }: Parts): Cluster {
   const service = value.field('eds_cluster_config', 'service_name');
   const discovered = known.get((service.isPresent ? service : value.field('name')).text());
   const assignment = discovered ?? value.field('load_assignment');
@@ -87,6 +90,7 @@ function readCluster(value: ProtoValue, known: Endpoints): Cluster {
       assignment
         .items('endpoints')
         .every(each => choosesSocket(each) || each.items('lb_endpoints').every(choosesSocket)),
+    secrets,
     members: customType === aggregate ? custom.items('clusters').map(each => each.text() ?? '') : [],
   };
 }

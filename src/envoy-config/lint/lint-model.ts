@@ -59,7 +59,7 @@ export interface AuthzFilter {
 }
 
 export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): LintModel {
-  const clusters = readClusters(resources.clusters, resources.endpoints);
+  const clusters = readClusters(resources);
   const policy = toEnvoyPolicy(config);
   const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
   const protectedRoutes = indexProtectedRoutes(templates);

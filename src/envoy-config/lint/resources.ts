@@ -19,6 +19,8 @@ export interface Resources {
   readonly routes: ByName;
   /** envoy.config.endpoint.v3.ClusterLoadAssignment from a control plane. */
   readonly endpoints: ByName;
+  /** Those of the file itself: envoy.extensions.transport_sockets.tls.v3.Secret. */
+  readonly secrets: ByName;
   /** envoy.config.core.v3.TypedExtensionConfig of an HTTP filter from a control plane. */
   readonly filters: ByName;
 }
@@ -82,6 +84,7 @@ function readBootstrap(root: ProtoValue): Resources {
     discovery: root.field('dynamic_resources').present('lds_config', 'lds_resources_locator'),
     routes: none,
     endpoints: none,
+    secrets: byName(resources.items('secrets'), 'name'),
     filters: none,
   };
 }
@@ -111,10 +114,11 @@ function readDump(dump: ProtoValue): Resources {
     discovery: [],
     routes: byName(among('.RoutesConfigDump', ['dynamic_route_configs'], 'route_config'), 'name'),
     endpoints: byName(among('.EndpointsConfigDump', ['dynamic_endpoint_configs'], 'endpoint_config'), 'cluster_name'),
+    secrets: byName(bootstrap?.items('static_resources', 'secrets') ?? [], 'name'),
     filters: byName(among('.EcdsConfigDump', ['ecds_filters'], 'ecds_filter'), 'name'),
   };
 }
 
-export function byName(values: readonly ProtoValue[], field: string): ByName {
+function byName(values: readonly ProtoValue[], field: string): ByName {
   return new Map(values.filter(({ isPresent }) => isPresent).map(each => [each.field(field).text(), each]));
 }

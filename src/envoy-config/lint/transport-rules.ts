@@ -4,7 +4,6 @@ import { type Cluster, isAt, leadsElsewhere, readProtocolOptions } from './clust
 import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { byName } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
@@ -54,7 +53,7 @@ export const transportRules = {
     fix: 'name the authority in `validation_context`, and the name of the server in `match_typed_subject_alt_names`',
     find: ({ cluster }) =>
       tlsContextsOf(cluster)
-        .filter(context => !isVerified(context, authorities))
+        .filter(context => cluster && !isVerified(cluster, context, authorities))
         .map(at => ({ at, says: 'accepts any certificate' })),
   },
   'retry-policy': {
@@ -96,7 +95,7 @@ export function speaksTls(cluster: Cluster): boolean {
 
 /** Whether a server with any certificate, or any certificate of an authority, is accepted. */
 export function isUnverified(cluster: Cluster): boolean {
-  return tlsContextsOf(cluster).some(context => !isVerified(context, /^match_|^verify_certificate_/));
+  return tlsContextsOf(cluster).some(context => !isVerified(cluster, context, /^match_|^verify_certificate_/));
 }
 
 /** Envoy takes the socket of the cluster for a host that no match chooses; an empty match chooses every one. */
@@ -110,12 +109,12 @@ function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
 }
 
 /** Whether the validation has one of these fields, or comes from SDS. */
-function isVerified(context: ProtoValue, by: RegExp): boolean {
+function isVerified(cluster: Cluster, context: ProtoValue, by: RegExp): boolean {
   const holders = [context, context.field('combined_validation_context')];
   const fromSds = holders.flatMap(each => each.present('validation_context_sds_secret_config'));
   const secrets = fromSds
     .filter(each => !each.field('sds_config').isPresent)
-    .flatMap(each => staticSecrets(context).get(each.field('name').text()) ?? []);
+    .flatMap(each => cluster.secrets.get(each.field('name').text()) ?? []);
   const validations = [...holders, ...secrets].flatMap(each =>
     each.present('validation_context', 'default_validation_context'),
   );
@@ -132,18 +131,6 @@ function isVerified(context: ProtoValue, by: RegExp): boolean {
 function isNarrow(item: ProtoValue): boolean {
   const matcher = item.field('matcher');
   return !matcher.isPresent || readStringMatcher(matcher)('name.invalid') !== true;
-}
-
-const secretsBy = new WeakMap<ProtoValue, ReadonlyMap<string | undefined, ProtoValue>>();
-
-/** By name; none in a dump. */
-function staticSecrets(inside: ProtoValue): ReadonlyMap<string | undefined, ProtoValue> {
-  let root = inside;
-  while (root.parent !== root) root = root.parent;
-  const known = secretsBy.get(root);
-  const all = known ?? byName(root.items('static_resources', 'secrets'), 'name');
-  secretsBy.set(root, all);
-  return all;
 }
 
 const authorities = /^(?:trusted_ca|custom_validator_config|verify_certificate_\w+|system_root_certs)$/;
