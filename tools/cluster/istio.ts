@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { loadConfig } from '../../src/config/load.ts';
-import { lintBootstrap } from '../../src/envoy-config/lint/lint.ts';
+import { lintEnvoy } from '../../src/envoy-config/lint/lint.ts';
 import { inEachPod, shownHeaders } from './answers.ts';
 import { kubectl, podsOf, until } from './kubectl.ts';
 import { type Answer, askProgram } from './load.ts';
@@ -55,7 +55,7 @@ async function dumpStep({ deployed, add }: ClusterRun): Promise<void> {
   const { stdout } = await promisify(execFile)('istioctl', dump, { maxBuffer: 1 << 26 });
   const loaded = await loadConfig('k8s/overlays/istio/config.yaml', { readsNamedFiles: false });
   if (loaded.kind !== 'config') throw new Error('the configuration of the overlay is not valid');
-  const rules = lintBootstrap(JSON.parse(stdout), loaded.config).map(({ rule }) => rule);
+  const rules = lintEnvoy(JSON.parse(stdout), loaded.config).problems.map(({ rule }) => rule);
   const measured = [...new Set(rules)].join(', ') || 'no finding';
   add({
     what: 'the lint of what istioctl dumps from a pod',

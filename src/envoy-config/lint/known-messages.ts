@@ -46,6 +46,8 @@ const empty = `config.cluster.v3.Cluster.OriginalDstLbConfig filters.http.cors.v
 const holders = `config.core.v3.RetryPolicy.RetryHostPredicate config.route.v3.RetryPolicy.RetryHostPredicate config.core.v3.TypedExtensionConfig
   config.core.v3.TransportSocket config.listener.v3.ListenerFilter config.metrics.v3.StatsSink config.cluster.v3.Cluster.CustomClusterType
   config.cluster.v3.Filter config.overload.v3.ResourceMonitor config.trace.v3.Tracing.Http`;
+const protocols = `upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig
+  upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig`;
 
 function rows(names: string, fields: string): Readonly<Record<string, string>> {
   return Object.fromEntries(names.split(/\s+/).map(name => [name, fields]));
@@ -59,6 +61,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   ...rows(whole, '*'),
   ...rows(empty, ''),
   ...rows(holders, 'name typed_config'),
+  ...rows(protocols, 'http_protocol_options http2_protocol_options'),
   'config.bootstrap.v3.Watchdogs': 'main_thread_watchdog worker_watchdog',
   'config.bootstrap.v3.Watchdog': `miss_timeout megamiss_timeout kill_timeout max_kill_timeout_jitter multikill_timeout multikill_threshold`,
   'config.bootstrap.v3.Bootstrap.DynamicResources': 'lds_config lds_resources_locator ads_config',
@@ -71,8 +74,6 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.core.v3.HealthCheck.GrpcHealthCheck': 'service_name authority',
   'config.endpoint.v3.Endpoint.HealthCheckConfig': 'hostname',
   'filters.http.fault.v3.FaultAbort': 'http_status grpc_status percentage',
-  'upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': 'http_protocol_options http2_protocol_options',
-  'upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig': 'http_protocol_options http2_protocol_options',
   'config.overload.v3.OverloadAction': 'name triggers',
   'config.core.v3.Pipe': 'path',
   'config.core.v3.GrpcService.EnvoyGrpc': `cluster_name authority retry_policy max_receive_message_length skip_envoy_headers`,
@@ -202,7 +203,6 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.common.mutation_rules.v3.HeaderMutation': 'remove remove_on_match append',
   'transport_sockets.tls.v3.CommonTlsContext': `tls_params tls_certificates tls_certificate_sds_secret_configs validation_context validation_context_sds_secret_config combined_validation_context
     alpn_protocols`,
-  'upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': 'http_protocol_options http2_protocol_options',
   'transport_sockets.tls.v3.Secret': 'name tls_certificate validation_context session_ticket_keys',
   'config.bootstrap.v3.RuntimeLayer': 'name static_layer:StaticRuntime admin_layer',
   'config.core.v3.SocketAddress': 'protocol=TCP address port_value ipv4_compat',

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import messages from '../../../src/envoy-config/lint/envoy-messages.json' with { type: 'json' };
 import { knownMessages } from '../../../src/envoy-config/lint/known-messages.ts';
-import { lintBootstrap, lintRules } from '../../../src/envoy-config/lint/lint.ts';
+import { lintEnvoy, lintRules } from '../../../src/envoy-config/lint/lint.ts';
 import { runs } from '../../support/foreign-bytes.ts';
 import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
 
@@ -67,7 +67,7 @@ describe('lint of arbitrary input', () => {
   it('reports at least one problem for any value', () => {
     fc.assert(
       fc.property(fc.anything({ maxDepth: 4 }), value => {
-        expect(lintBootstrap(value, config)).to.not.have.length(0);
+        expect(lintEnvoy(value, config).problems).to.not.have.length(0);
       }),
       runs(50),
     );
@@ -83,8 +83,8 @@ describe('lint of arbitrary input', () => {
             const around = path.slice(0, -1).reduce<Part>((inner, key) => inner?.[key], value);
             if (typeof around === 'object' && around !== null) around[path.at(-1) ?? ''] = structuredClone(other);
           }
-          const problems = lintBootstrap(value, config);
-          expect(lintBootstrap(value, config)).to.deep.equal(problems);
+          const problems = lintEnvoy(value, config).problems;
+          expect(lintEnvoy(value, config).problems).to.deep.equal(problems);
           const odd = problems.filter(({ rule, message }) => !(rule in lintRules) || !message.endsWith(` [${rule}]`));
           expect(odd).to.deep.equal([]);
         },

@@ -17,7 +17,7 @@ const mistakes = [bypasses, openRoutes, requests, checks, transport, afterCheck,
   .flatMap(each => Object.entries(each))
   .map(([rules, edits]) => ({ rules: rules.split(' + '), edits: Object.entries(edits) }));
 
-describe('lintBootstrap', () => {
+describe('lintEnvoy', () => {
   for (const { rules, edits } of mistakes) {
     for (const [name, edit] of edits) {
       it(`reports ${name} [${rules}]`, () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { configSchema } from '../../../src/config/schema.ts';
-import { type LintProblem, type LintResult, lintBootstrap, lintEnvoy } from '../../../src/envoy-config/lint/lint.ts';
+import { type LintProblem, type LintResult, lintEnvoy } from '../../../src/envoy-config/lint/lint.ts';
 import type { EnvoyRelevantConfig } from '../../../src/envoy-config/settings.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -64,9 +64,7 @@ export function shipped(): Shipped {
 
 /** The problems that the lint finds in the shipped files after an edit. */
 export function problemsAfter(edit: (parts: Shipped) => unknown): readonly LintProblem[] {
-  const parts = shipped();
-  edit(parts);
-  return lintBootstrap(parts.root, parts.config as EnvoyRelevantConfig);
+  return lintAfter(edit).problems;
 }
 
 /** All that the lint says of the shipped files after an edit. */

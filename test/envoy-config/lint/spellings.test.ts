@@ -1,6 +1,6 @@
 // Equivalent spellings of a bootstrap, each confirmed with a real Envoy 1.40.0: the lint treats them as equal.
 import { expect } from 'chai';
-import { type LintProblem, lintBootstrap } from '../../../src/envoy-config/lint/lint.ts';
+import { type LintProblem, lintEnvoy } from '../../../src/envoy-config/lint/lint.ts';
 import { ProtoValue } from '../../../src/envoy-config/lint/proto-value.ts';
 import { type Part, problemsAfter, rulesAfter, type Shipped, shipped, typed } from './shipped.ts';
 
@@ -24,7 +24,7 @@ function toTypedStruct(config: Part, type = 'xds.type.v3.TypedStruct'): Part {
 function problemsInCamelCase(edit: (parts: Shipped) => unknown): readonly LintProblem[] {
   const parts = shipped();
   edit(parts);
-  return lintBootstrap(toCamelCase(parts.root), parts.config);
+  return lintEnvoy(toCamelCase(parts.root), parts.config).problems;
 }
 
 const readOf = (value: unknown): { value: ProtoValue; unreadable: string[] } => {
