@@ -79,7 +79,7 @@ export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
 }
 
 // A pattern with more counts as one that takes any path.
-const maxAlternatives = 16;
+const maxAlternatives = 8;
 
 /** An example of a protected path that the match at this place gets; undefined if it gets none. */
 export function findRouted(
@@ -90,7 +90,7 @@ export function findRouted(
   place: number,
 ): string | undefined {
   const isLong = match.starts.length > maxAlternatives;
-  for (const start of match.starts.slice(0, maxAlternatives)) {
+  for (const start of match.starts.slice(0, isLong ? 1 : maxAlternatives)) {
     for (const route of routes.beginningWith(isLong ? '' : literalPath(start).toLowerCase())) {
       const examples = examplesOf(route, spelling, start, fresh);
       const found = examples.find(path => (isLong || match.takes(path)) && !isTaken(path, place));
