@@ -4,7 +4,7 @@ import type { EnvoyRelevantConfig } from '../settings.ts';
 import { laterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { answerRules, unjudgedAnswers } from './answer-rules.ts';
-import { bypassRules, wayRules, waysOf } from './bypass-rules.ts';
+import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt, isLocal } from './cluster.ts';
 import { headerRules } from './header-rules.ts';
@@ -18,6 +18,7 @@ import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
 import type { Rule, Rules } from './rule.ts';
 import { isUnverified, speaksTls, transportRules } from './transport-rules.ts';
+import { wayRules, waysOf } from './way-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;

@@ -1,0 +1,92 @@
+// Rules for ways that lead where no client may go, and for the metadata that only the check may write.
+import { toListenAddress } from '../../text/listen-address.ts';
+import { addressKey, createKeyFinder, readAddress } from './cluster.ts';
+import { filterTypes } from './http-filter.ts';
+import type { LintModel } from './lint-model.ts';
+import type { ProtoValue } from './proto-value.ts';
+import { partsOf } from './resources.ts';
+import type { Finding, Rules } from './rule.ts';
+
+export const wayRules = {
+  'way-inside': {
+    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface (except one for `/stats/prometheus` or `/ready` alone), to account-authz or its `admin`, or back to a listener of this Envoy",
+    why: 'a client could change or stop Envoy, ask for checks of its own making past the limits of the filter, or count as a request from inside',
+    fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`; only ext_authz asks account-authz',
+    find: model => {
+      const { resources, config, guarded } = model;
+      const own = [config.listen, config.admin].map(text => addressKey(toListenAddress(text)));
+      const asked = guarded.flatMap(({ checks }) => checks).flatMap(({ cluster }) => [...(cluster?.keys ?? [])]);
+      // The admin of account-authz is on the same machine.
+      const [, port = ''] = /:(\d+)$/.exec(own[1] ?? '') ?? [];
+      const admins = asked.map(key => key.replace(/:\d+$/, `:${port}`));
+      const listeners = resources.listeners.flatMap(each => [each, ...each.items('additional_addresses')]);
+      return [
+        ...waysTo(model, keysOf([resources.admin]), "leads to Envoy's admin interface", true),
+        ...waysTo(model, [...own, ...asked, ...admins], 'leads to account-authz'),
+        ...waysTo(model, keysOf(listeners), 'leads back to a listener of this Envoy'),
+      ];
+    },
+  },
+  'owned-metadata-set': {
+    what: 'Something other than the check writes the metadata of ext_authz, which the guard reads',
+    why: 'it can write `decision: allow`, and the guard lets every request pass',
+    fix: 'write to a namespace of its own',
+    find: ({ resources, guarded }) => {
+      const names = new Set([
+        'envoy.filters.http.ext_authz',
+        ...guarded.flatMap(({ checks }) => checks.map(({ filter }) => filter.name)),
+      ]);
+      return partsOf(resources)
+        .flatMap(part => part.inner(name => name === 'metadata_namespace' || name === 'receiving_namespaces'))
+        .flatMap(each => each.texts(text => names.has(text)))
+        .map(at => ({ at, says: 'is the metadata of ext_authz' }));
+    },
+  },
+} as const satisfies Rules<LintModel>;
+
+interface Way {
+  /** The name of the cluster. */
+  readonly at: ProtoValue;
+  /** envoy.config.route.v3.Route, where nothing is checked. */
+  readonly openRoute?: ProtoValue | undefined;
+}
+
+function keysOf(messages: readonly ProtoValue[]): readonly string[] {
+  return messages
+    .map(each => readAddress(each.field('address')))
+    .flatMap(each => (each === undefined ? [] : addressKey(each)));
+}
+
+function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {
+  const isWanted = createKeyFinder(to.filter(key => !key.endsWith(':0')));
+  const leads = [...model.clusters.values()].filter(each => [...each.keys].some(isWanted));
+  if (leads.length === 0) return [];
+  const names = new Set(leads.map(({ name }) => name));
+  return waysOf(model)
+    .filter(({ at, openRoute }) => names.has(at.text() ?? '') && !(exceptMetrics && isForMetrics(openRoute)))
+    .map(({ at }) => ({ at, says }));
+}
+
+/** From each listener that is not for outbound traffic. */
+export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
+  const inbound = managers.filter(({ isOutbound }) => !isOutbound);
+  return [
+    ...inbound.flatMap(({ targets, chains }) => {
+      const isChecked = chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
+      return targets.map(({ at, scopes }) => ({ at, openRoute: isChecked ? undefined : scopes[2] }));
+    }),
+    ...inbound
+      .flatMap(({ routes }) => [routes, ...routes.items('virtual_hosts')])
+      .flatMap(scope => scope.items('request_mirror_policies'))
+      .map(each => ({ at: each.field('cluster') })),
+    ...listeners
+      .flatMap(({ isOutbound, tcpTargets }) => (isOutbound ? [] : tcpTargets))
+      .map(({ cluster: at }) => ({ at })),
+  ];
+}
+
+/** istiod and Envoy Gateway have them on listeners of their own. */
+function isForMetrics(route: ProtoValue | undefined): boolean {
+  const [path] = route?.field('match').present('path', 'prefix') ?? [];
+  return ['/stats/prometheus', '/ready'].includes(path?.text() ?? '');
+}
