@@ -53,7 +53,15 @@ export async function fileVersions(files: readonly string[]): Promise<readonly F
 }
 
 export function digestOf(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('base64');
+  const digest = createDigest();
+  digest.add(bytes);
+  return digest.text();
+}
+
+/** The same of a file that is read in slices. */
+export function createDigest(): { add(slice: Uint8Array): void; text(): string } {
+  const hash = createHash('sha256');
+  return { add: slice => void hash.update(slice), text: () => hash.digest('base64') };
 }
 
 /** Follows symbolic links. Never rejects: if the file is not accessible, the signature is the error code. */
@@ -82,9 +90,9 @@ export function createFileWatch({
       mountedAlone.add(file);
       onMountedAlone(file);
     }
-    const hash = createHash('sha256');
-    const unreadable = await loadInSlices(file, maxBytes, slice => hash.update(slice));
-    return unreadable?.problem ?? hash.digest('base64');
+    const digest = createDigest();
+    const unreadable = await loadInSlices(file, maxBytes, digest.add);
+    return unreadable?.problem ?? digest.text();
   }
 
   return ({ files, known, load, apply }) => {

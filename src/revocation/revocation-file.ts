@@ -1,7 +1,7 @@
 // Reads the file of a revocation list (JSON Lines) into an index, or gives every problem with its line.
-import { createHash } from 'node:crypto';
 import { isAccount, isIdentityField, issuerGrammar, issuerRule } from '../authz/principal.ts';
 import { loadInSlices, type UnreadableFile } from '../files/bounded-file.ts';
+import { createDigest } from '../files/file-watch.ts';
 import { isJsonObject, type JsonProblem, parseStrictJson } from '../json/strict-json.ts';
 import { parseDateTime } from '../text/instant.ts';
 import { createRevocationList, type Revocation, type RevocationList, selectorNames } from './revocation-list.ts';
@@ -24,7 +24,7 @@ export type LoadedRevocations =
   | {
       readonly kind: 'revocations';
       readonly list: RevocationList;
-      /** Of the bytes of the file: SHA-256 in base64. */
+      /** Of the bytes of the file, for its watch. */
       readonly digest: string;
     }
   /** Never empty. */
@@ -52,7 +52,7 @@ export async function loadRevocations(
 ): Promise<LoadedRevocations> {
   const list = createRevocationList();
   const problems: LineProblem[] = [];
-  const hash = createHash('sha256');
+  const digest = createDigest();
   let line = 0;
   /** The beginning of a line whose end has not been read. */
   let begun: Buffer = Buffer.alloc(0);
@@ -81,7 +81,7 @@ export async function loadRevocations(
   }
 
   const unreadable = await loadInSlices(file, maxFileBytes, slice => {
-    hash.update(slice);
+    digest.add(slice);
     const bytes = Buffer.concat([begun, slice]);
     let start = 0;
     for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, start)) {
@@ -95,9 +95,7 @@ export async function loadRevocations(
   readLine(begun);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, { line, message: 'more problems are not listed' });
-  return problems.length > 0
-    ? { kind: 'problems', problems }
-    : { kind: 'revocations', list, digest: hash.digest('base64') };
+  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'revocations', list, digest: digest.text() };
 }
 
 // One line: an entry, or every problem of it.
