@@ -84,6 +84,13 @@ export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
   return { field: 'allow_custom_methods', value: isNeeded ? true : undefined, accepts: 'anything' };
 }
 
+export const clientIdleSetting = {
+  field: 'idle_timeout',
+  value: '620s',
+  why: 'longer than load balancers keep a connection (Google: 600 s), or requests can meet a closing one',
+  accepts: 'anything',
+} as const satisfies Setting;
+
 /** A server may ignore an upgrade (RFC 9110 section 7.8). This one Apache HttpClient 5.4 and later sends with each request (envoy#36305). */
 export const ignoredUpgradeSetting = {
   field: 'ignore_http_11_upgrade',
@@ -100,12 +107,7 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
       fields: [
         underscoresSetting(settings),
         { field: 'max_headers_count', value: 100, accepts: 'anything' },
-        {
-          field: 'idle_timeout',
-          value: '620s',
-          why: 'longer than load balancers keep a connection (Google: 600 s), or requests can meet a closing one',
-          accepts: 'anything',
-        },
+        clientIdleSetting,
       ],
     },
     {

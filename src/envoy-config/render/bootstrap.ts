@@ -6,7 +6,7 @@ import { type EnvoySettings, formatAddress } from '../settings.ts';
 import { above, beside, inline, type Members } from '../tree.ts';
 import { connectionManager, managerType } from './connection-manager.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import { maxConnections, upstreamClusters } from './upstreams.ts';
+import { maxClientConnections, upstreamClusters } from './upstreams.ts';
 
 export function bootstrapFile(settings: EnvoySettings): RenderedFile {
   return renderedFile('envoy.yaml', [bootstrap(settings)], bootstrapIntroduction(settings));
@@ -153,7 +153,7 @@ const overloadManager: Members = {
     extension(
       'envoy.resource_monitors.global_downstream_max_connections',
       'resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig',
-      { max_active_downstream_connections: maxConnections },
+      { max_active_downstream_connections: maxClientConnections },
     ),
     extension(heap, 'resource_monitors.fixed_heap.v3.FixedHeapConfig', {
       max_heap_size_bytes: beside(419_430_400, "400 MiB: 80 % of the container's memory limit"),

@@ -2,7 +2,7 @@
 import { authzConnection } from '../authz-cluster.ts';
 import { authzCall, authzCluster, extAuthzSettings } from '../authz-filter.ts';
 import { spellings } from '../headers.ts';
-import { ignoredUpgradeSetting } from '../manager-settings.ts';
+import { clientIdleSetting, ignoredUpgradeSetting } from '../manager-settings.ts';
 import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
@@ -24,6 +24,7 @@ import {
 } from './http-routes.ts';
 import { documentProblem } from './open-routes.ts';
 import { manifest, type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
+import { maxClientConnections } from './upstreams.ts';
 
 const group = 'gateway.envoyproxy.io';
 const corsTime = '10m';
@@ -183,13 +184,13 @@ function clientTrafficPolicy(settings: RenderSettings): Members {
         'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
       ),
     },
-    connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
+    connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: maxClientConnections }) },
     http1: beside({ ignoredUpgradeTypes: [inline({ type: 'Prefix', value: 'TLS/' })] }, ignoredUpgradeSetting.why),
     http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
     timeout: {
       http: above(
         'requestHeadersReceivedTimeout: 10s # needs 1.9',
-        inline({ streamIdleTimeout: toDuration(idleTimeoutSeconds), idleTimeout: '620s' }),
+        inline({ streamIdleTimeout: toDuration(idleTimeoutSeconds), idleTimeout: clientIdleSetting.value }),
       ),
     },
   });

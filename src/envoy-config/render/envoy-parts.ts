@@ -8,7 +8,7 @@ import { layeredRuntime, shadowIntroduction } from './bootstrap.ts';
 import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
 import { documentBytes } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import { upstreamClusters } from './upstreams.ts';
+import { pathClusters } from './upstreams.ts';
 
 export function partsFile(settings: EnvoySettings): RenderedFile {
   return settings.isShadow
@@ -60,10 +60,7 @@ function parts(settings: EnvoySettings): Members {
     upstream_clusters:
       settings.upstreams.length === 0
         ? undefined
-        : above(
-            'Add to static_resources.clusters: the services of --upstream with a path.',
-            upstreamClusters(settings).slice(settings.upstreamProtocol === 'auto' ? 2 : 1),
-          ),
+        : above('Add to static_resources.clusters: the services of --upstream with a path.', pathClusters(settings)),
     other_hosts:
       settings.hosts &&
       above('Add to virtual_hosts: a request for a host that account.hosts does not have is answered 404.', otherHosts),

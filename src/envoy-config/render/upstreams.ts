@@ -6,8 +6,8 @@ import { toMembers } from '../setting.ts';
 import type { EnvoySettings } from '../settings.ts';
 import { above, inline, type Members } from '../tree.ts';
 
-/** Of clients, and so to the service. */
-export const maxConnections = 10_000;
+/** And so the most to the service. */
+export const maxClientConnections = 10_000;
 
 export interface ServedPath {
   readonly path: string;
@@ -57,7 +57,20 @@ export function clusterName(upstream: number | undefined): string {
 }
 
 export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
-  const { upstream, upstreams, upstreamProtocol, isShadow } = settings;
+  return [...clustersOf(settings, clusterName(undefined), settings.upstream), ...pathClusters(settings)];
+}
+
+/** Of the upstreams with a path. */
+export function pathClusters(settings: EnvoySettings): readonly Members[] {
+  return settings.upstreams.flatMap(({ address }, i) => clustersOf(settings, clusterName(i), address));
+}
+
+/** With the protocol `auto`, one for each protocol. */
+function clustersOf(
+  { upstreamProtocol, isShadow }: EnvoySettings,
+  name: string,
+  address: EnvoySettings['upstream'],
+): readonly Members[] {
   const largeAnswers = isShadow ? { max_headers_count: 10_000, max_response_headers_kb: 8192 } : undefined;
   const http1 = {
     explicit_http_config: inline({
@@ -72,11 +85,11 @@ export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
     explicit_http_config: inline({ http2_protocol_options: {} }),
     common_http_protocol_options: largeAnswers && inline(largeAnswers),
   };
-  const most = isShadow ? 100_000 : maxConnections;
-  const cluster = (name: string, address: typeof upstream, options: Members): Members => ({
-    ...toMembers(hostSettings(name, address)),
+  const most = isShadow ? 100_000 : maxClientConnections;
+  const cluster = (fullName: string, options: Members): Members => ({
+    ...toMembers(hostSettings(fullName, address)),
     connect_timeout: isShadow ? '10s' : '1s',
-    ...toMembers(endpointSettings(name, address)),
+    ...toMembers(endpointSettings(fullName, address)),
     typed_extension_protocol_options: {
       [protocolOptions]: typed('upstreams.http.v3.HttpProtocolOptions', options),
     },
@@ -85,11 +98,6 @@ export function upstreamClusters(settings: EnvoySettings): readonly Members[] {
       { thresholds: [inline({ max_connections: most, max_pending_requests: most, max_requests: most })] },
     ),
   });
-  return [
-    { address: upstream, index: undefined },
-    ...upstreams.map(({ address }, index) => ({ address, index })),
-  ].flatMap(({ address, index }) => {
-    const main = cluster(clusterName(index), address, upstreamProtocol === 'http2' ? http2 : http1);
-    return upstreamProtocol === 'auto' ? [main, cluster(`${clusterName(index)}-grpc`, address, http2)] : [main];
-  });
+  const main = cluster(name, upstreamProtocol === 'http2' ? http2 : http1);
+  return upstreamProtocol === 'auto' ? [main, cluster(`${name}-grpc`, http2)] : [main];
 }
