@@ -75,9 +75,10 @@ function issuerWarnings(
   }
   const template = parseIssuerTemplate(issuer);
   const isLabel = typeof template === 'object' && template.isLabel;
+  const grammar = toAccountGrammar(account);
   for (const entry of accounts) {
     const name = entry.replace(/^!/, '').replace(/\*$/, 'a');
-    if (!isAccount(name, toAccountGrammar(account)) || (isLabel && !isAccountLabel(name)))
+    if (!isAccount(name, grammar) || (isLabel && !isAccountLabel(name)))
       warn(`has "${entry}", which no account fits with account.case, account.dots and issuer as they are`, 'accounts');
   }
   if (issuers.length > 1 && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {

@@ -13,11 +13,6 @@ export function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress
   return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
 }
 
-/** An RFC 1123 label, as Kubernetes wants it. */
-export function isKubernetesName(text: string): boolean {
-  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text);
-}
-
 /** A BackendObjectReference of the Gateway API. */
 export function serviceReference(settings: RenderSettings): Members {
   const { host: name, port } = serviceAddress(settings);

@@ -3,9 +3,9 @@ import type { HeaderRule } from '../header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../headers.ts';
 import type { PublicRoute, RenderSettings } from '../settings.ts';
 import { beside, inline, type Members, type Tree } from '../tree.ts';
-import { gatewayApi, isKubernetesName, serviceAddress } from './authz-service.ts';
+import { gatewayApi, serviceAddress } from './authz-service.ts';
 import { documentMethods, domainOf, dotlessPathPattern, hostPattern, publicPathPattern } from './open-routes.ts';
-import { manifest } from './rendered-files.ts';
+import { isKubernetesName, manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
 
 // Bounds of the Gateway API.

@@ -4,11 +4,11 @@ import { authzCall, extAuthzSettings, filterNames, seconds } from '../authz-filt
 import { renamed } from '../setting.ts';
 import { isInPod, type RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
-import { isKubernetesName, passiveHealthCheck, serviceAddress } from './authz-service.ts';
+import { passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { envoyFilter, podLabels } from './istio-filter.ts';
 import { documentProblem } from './open-routes.ts';
-import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
+import { isKubernetesName, manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
 const ownPod = 'account-authz.internal';

@@ -18,7 +18,7 @@ import {
 import { type Problem, problem } from '../../text/problem.ts';
 import { isOrigin } from '../../text/url.ts';
 import { attachments, defaultOptions, isInPod, type RenderOptions, upstreamProtocols } from '../settings.ts';
-import { isKubernetesName } from './authz-service.ts';
+import { isKubernetesName } from './rendered-files.ts';
 
 type GivenOptions = Partial<RenderOptions>;
 

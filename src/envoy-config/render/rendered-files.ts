@@ -39,6 +39,11 @@ export function manifest(apiVersion: string, kind: string, metadata: Members, sp
   return { apiVersion, kind, metadata, spec };
 }
 
+/** An RFC 1123 label, as Kubernetes wants it. */
+export function isKubernetesName(text: string): boolean {
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text);
+}
+
 /** The first line is the mark; the second has a checksum of what follows it, by which an edit shows. */
 export function toMarkedText({ introduction, content: trees }: RenderedFile, commandLine: string): string {
   const content =
