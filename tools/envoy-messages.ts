@@ -1,10 +1,10 @@
-// Writes src/envoy-config/lint/envoy-messages.json: the fields of the messages that the lint knows, from the descriptors that Envoy
+// Writes src/toolkit/lint/envoy-messages.json: the fields of the messages that the lint knows, from the descriptors that Envoy
 // publishes as a Go module. Needs Go; run it when known-messages.ts gains a message, or Envoy a release: `tsx tools/envoy-messages.ts v1.40.0`.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { knownMessages } from '../src/envoy-config/lint/known-messages.ts';
+import { knownMessages } from '../src/toolkit/lint/known-messages.ts';
 
 const [version = 'v1.40.0'] = process.argv.slice(2);
 const go = 'github.com/envoyproxy/go-control-plane/envoy';
@@ -57,5 +57,5 @@ const toWord = ({ Name, Type, Values }: Field): string => {
   return Type === '' || Type.startsWith('google.') ? Name : `${Name}:${Type.replace(/^envoy\.(?:extensions\.)?/, '')}`;
 };
 const table = fields.map(([name, all]) => [fullNames.get(name), all.map(toWord).join(' ')]);
-const file = new URL('../src/envoy-config/lint/envoy-messages.json', import.meta.url);
+const file = new URL('../src/toolkit/lint/envoy-messages.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(Object.fromEntries(table), null, 2)}\n`);

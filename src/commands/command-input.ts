@@ -3,8 +3,8 @@ import { type LoadOptions, loadConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
+import type { ProxySettings } from '../http/proxy.ts';
 import { readStart } from '../http/send-request.ts';
-import type { ProxySettings } from '../keys/proxy.ts';
 import { printable } from '../text/printable.ts';
 import { CommandError, type CommandIo } from './command.ts';
 

@@ -1,13 +1,13 @@
 // Finds and formats what is wrong with an Envoy bootstrap or with a dump of a running Envoy. Prints no value of it, which may be a secret.
 import { type ConfigProblem, formatProblems, formatRemarks, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
-import { describeForeignFile } from '../envoy-config/lint/foreign-file.ts';
-import { type LintResult, lintEnvoy } from '../envoy-config/lint/lint.ts';
-import type { ValuePath } from '../envoy-config/lint/proto-value.ts';
-import type { EnvoyRelevantConfig } from '../envoy-config/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';
+import type { EnvoyRelevantConfig } from '../toolkit/envoy-settings/settings.ts';
+import { describeForeignFile } from '../toolkit/lint/foreign-file.ts';
+import { type LintResult, lintEnvoy } from '../toolkit/lint/lint.ts';
+import type { ValuePath } from '../toolkit/lint/proto-value.ts';
 import { askEnvoyAdmin } from './envoy-admin.ts';
 
 interface EnvoyProblems {

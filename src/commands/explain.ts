@@ -1,11 +1,11 @@
 // `explain`: prints what the service would answer to a request and why.
 import type { DecisionWord } from '../authz/authorize.ts';
 import { isTokenLine } from '../authz/token-places.ts';
-import { isHeaderName, isHeaderValue } from '../offline/check-request.ts';
-import { checkLive } from '../offline/explain/live-check.ts';
-import { createPaint, reportLive, wantsColour } from '../offline/explain/report.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printableValue } from '../text/printable.ts';
+import { checkLive } from '../toolkit/explain/live-check.ts';
+import { createPaint, reportLive, wantsColour } from '../toolkit/explain/report.ts';
+import { isHeaderName, isHeaderValue } from '../toolkit/offline/check-request.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { loadCertificates, loadFetchSettings, readAuthorization } from './command-input.ts';
 

@@ -2,23 +2,18 @@
 import { readConfigFile, validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
-import { limitsOf } from '../envoy-config/render/capabilities.ts';
+import { defaultOptions, toEnvoySettings } from '../toolkit/envoy-settings/settings.ts';
+import { limitsOf } from '../toolkit/render/capabilities.ts';
 import {
   addressProblem,
   optionDefinitions,
   optionsHelp,
   originProblem,
   parseRenderOptions,
-} from '../envoy-config/render/options.ts';
-import {
-  type NamedText,
-  toCommandLine,
-  toMarkedText,
-  writeRenderedFiles,
-} from '../envoy-config/render/rendered-files.ts';
-import { type Target, targets } from '../envoy-config/render/targets.ts';
-import { unusedUpstream } from '../envoy-config/render/upstreams.ts';
-import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
+} from '../toolkit/render/options.ts';
+import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from '../toolkit/render/rendered-files.ts';
+import { type Target, targets } from '../toolkit/render/targets.ts';
+import { unusedUpstream } from '../toolkit/render/upstreams.ts';
 import { CommandError, type CommandIo, defaultConfigFile, defineCommand } from './command.ts';
 
 const usage = `account-authz render TARGET [--config FILE] [options]

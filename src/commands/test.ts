@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { parseCases } from '../offline/policy-test/cases.ts';
-import { tapLine, tapPlan, tapSummary, toJunit } from '../offline/policy-test/report.ts';
-import { runCases } from '../offline/policy-test/run-cases.ts';
 import { errorCode } from '../text/problem.ts';
+import { parseCases } from '../toolkit/policy-test/cases.ts';
+import { tapLine, tapPlan, tapSummary, toJunit } from '../toolkit/policy-test/report.ts';
+import { runCases } from '../toolkit/policy-test/run-cases.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { loadFetchSettings } from './command-input.ts';
 

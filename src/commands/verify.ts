@@ -1,17 +1,17 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
 import { createSecureContext } from 'node:tls';
-import { rootsInForce } from '../keys/fetch.ts';
+import { rootsInForce } from '../http/fetch.ts';
 import { KeyFileError } from '../keys/key-ring.ts';
-import { type FetchedKeys, type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
-import { gatewayRule, parseGatewayUrl } from '../offline/verify/ask.ts';
-import { hostEntryOf, maxRequests } from '../offline/verify/plan.ts';
-import { toJson, toTable } from '../offline/verify/report.ts';
-import { readGivenToken } from '../offline/verify/tokens.ts';
-import { verifyGateway } from '../offline/verify/verification.ts';
 import { version } from '../package.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
+import { type FetchedKeys, type FetchSettings, fetchKeys } from '../toolkit/offline/fetched-keys.ts';
+import { gatewayRule, parseGatewayUrl } from '../toolkit/verify/ask.ts';
+import { hostEntryOf, maxRequests } from '../toolkit/verify/plan.ts';
+import { toJson, toTable } from '../toolkit/verify/report.ts';
+import { readGivenToken } from '../toolkit/verify/tokens.ts';
+import { verifyGateway } from '../toolkit/verify/verification.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { loadCertificates, loadFetchSettings, readAuthorization } from './command-input.ts';
 

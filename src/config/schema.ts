@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { PermissionEntry, PermissionTable } from '../authz/permission.ts';
 import { upstreamFields } from '../authz/principal.ts';
-import { identityPrefixProblem } from '../envoy-config/headers.ts';
+import { identityPrefixProblem } from '../headers/headers.ts';
 import { itemsOf, memberOf } from '../json/strict-json.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { issuer } from './issuer-schema.ts';

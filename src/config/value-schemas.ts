@@ -1,7 +1,7 @@
 // Schemas for the kinds of values in the configuration. A check reports at most one problem and does not abort other checks.
 import * as z from 'zod';
 import { isIdentityField } from '../authz/principal.ts';
-import { accountHeaderProblem } from '../envoy-config/headers.ts';
+import { accountHeaderProblem } from '../headers/headers.ts';
 import { keyUrlProblem } from '../text/url.ts';
 
 /** Runs a check even if zod has already reported the value: the check takes an unknown value. */

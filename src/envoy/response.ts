@@ -3,7 +3,7 @@
 import type { Decision } from '../authz/authorize.ts';
 import { type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
-import type { IdentityHeaders } from '../envoy-config/headers.ts';
+import type { IdentityHeaders } from '../headers/headers.ts';
 import {
   type CheckResponseMessage,
   type HeaderValueOption,

@@ -4,10 +4,10 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, importJWK } from 'jose';
+import { maxDocumentBytes } from '../http/fetch.ts';
 import { isJsonObject, itemsOf, type JsonValue, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { listWords, printable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
-import { maxDocumentBytes } from './fetch.ts';
 
 /** Maximum length of a kid in characters; a set holds no longer one. */
 export const maxKidLength = 256;

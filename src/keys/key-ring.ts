@@ -8,7 +8,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import type { FetchResult, Validator } from './fetch.ts';
+import type { FetchResult, Validator } from '../http/fetch.ts';
+import type { ProxySettings } from '../http/proxy.ts';
 import {
   type KeySet,
   type KeySetProblem,
@@ -30,7 +31,6 @@ import {
   reduce,
 } from './key-set-machine.ts';
 import { createSource, type IssuerKeySettings, locationKey, sourceFiles } from './key-source.ts';
-import type { ProxySettings } from './proxy.ts';
 import { findTokenKey, type TokenKey, type TokenKeyHeader } from './token-key.ts';
 
 /** The `keys` section of the configuration. */

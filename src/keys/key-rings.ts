@@ -3,6 +3,7 @@
 import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
+import type { ProxySettings } from '../http/proxy.ts';
 import {
   createKeyRing,
   type IssuerRing,
@@ -13,7 +14,6 @@ import {
 } from './key-ring.ts';
 import type { InheritedKeys } from './key-seed.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
-import type { ProxySettings } from './proxy.ts';
 
 export interface KeyRings {
   /** What each issuer uses now, in the order of the configuration. */

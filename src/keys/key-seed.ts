@@ -4,9 +4,9 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { lstat, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { maxDocumentBytes } from '../http/fetch.ts';
 import { itemsOf, memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { errorCode } from '../text/problem.ts';
-import { maxDocumentBytes } from './fetch.ts';
 import { type KeySet, parseKeySet } from './jwks.ts';
 import type { Keys } from './key-set-machine.ts';
 

@@ -1,10 +1,6 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { loadRegularFile } from '../files/bounded-file.ts';
-import { isJsonObject } from '../json/strict-json.ts';
-import { quotedPrintable } from '../text/printable.ts';
-import { type Problem, problem } from '../text/problem.ts';
-import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import {
   type FetchFiles,
   type FetchRequest,
@@ -12,7 +8,11 @@ import {
   fetchDocument,
   maxDocumentBytes,
   type Validator,
-} from './fetch.ts';
+} from '../http/fetch.ts';
+import { isJsonObject } from '../json/strict-json.ts';
+import { quotedPrintable } from '../text/printable.ts';
+import { type Problem, problem } from '../text/problem.ts';
+import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import { parseDocument } from './jwks.ts';
 
 export interface IssuerKeySettings extends FetchFiles {

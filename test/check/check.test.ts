@@ -6,7 +6,7 @@ import { type CallMetadata, type CheckRecord, createCheck } from '../../src/chec
 import type { CheckResult, Engine } from '../../src/check/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 import { facts, principal } from '../support/facts.ts';
 
 const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] });

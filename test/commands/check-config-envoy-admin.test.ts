@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
-import { exampleFile } from '../envoy-config/lint/shipped.ts';
+import { exampleFile } from '../toolkit/lint/shipped.ts';
 
 const check = (...args: readonly string[]) => runCommand('check-config', ['--config', exampleFile, ...args]);
 

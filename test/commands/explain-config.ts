@@ -8,7 +8,7 @@ import {
   failedCheck,
   runExplain,
   startExplainLab,
-} from '../offline/explain/explain-lab.ts';
+} from '../toolkit/explain/explain-lab.ts';
 
 export const path = '/api/subscriptions/accounts/acct1';
 

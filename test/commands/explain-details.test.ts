@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { writeFixture } from '../../lab/config-file.ts';
 import { serviceConfig } from '../../lab/service.ts';
 import { audience, type TokenParts } from '../../lab/token.ts';
-import { dottedIssuer, explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
+import { dottedIssuer, explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('details of explain', () => {

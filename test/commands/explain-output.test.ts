@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { Outcome } from '../../lab/command.ts';
 import { signingKey } from '../../lab/signing-key.ts';
 import { audience, type TokenParts, uid } from '../../lab/token.ts';
-import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
+import { explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
 import { controlSequence, path, useExplainLab } from './explain-config.ts';
 
 describe('output of explain', () => {

@@ -12,7 +12,7 @@ import { token as tokenOf } from '../../lab/token.ts';
 import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { locationKey } from '../../src/keys/key-source.ts';
-import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
+import { explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain with keys and lists', () => {

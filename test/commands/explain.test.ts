@@ -1,4 +1,4 @@
-// The explain command: arguments and input. test/offline/explain/same-answer.test.ts compares it with the service.
+// The explain command: arguments and input. test/toolkit/explain/same-answer.test.ts compares it with the service.
 import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
@@ -6,7 +6,7 @@ import { writeFixture } from '../../lab/config-file.ts';
 import { serviceConfig } from '../../lab/service.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { audience } from '../../lab/token.ts';
-import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
+import { explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain', () => {

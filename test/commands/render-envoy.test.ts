@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { version } from '../../src/package.ts';
-import type { Part } from '../envoy-config/lint/shipped.ts';
+import type { Part } from '../toolkit/lint/shipped.ts';
 import { config, filesOf, managerOf, openSettings, render, rendered, routesOf } from './render-lab.ts';
 
 const checkOf = (bootstrap: Part): Part =>

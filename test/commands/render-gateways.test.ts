@@ -1,6 +1,6 @@
 // render for data planes of the Gateway API (Cilium, agentgateway) and for kgateway.
 import { expect } from 'chai';
-import type { Part } from '../envoy-config/lint/shipped.ts';
+import type { Part } from '../toolkit/lint/shipped.ts';
 import { config, filesOf, openSettings, render } from './render-lab.ts';
 
 const service = { ...openSettings, listen: '0.0.0.0:9500', listenInsecure: true };

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { type Outcome, runCommand } from '../../lab/command.ts';
 import { changed, writeFixture } from '../../lab/config-file.ts';
-import type { Part } from '../envoy-config/lint/shipped.ts';
+import type { Part } from '../toolkit/lint/shipped.ts';
 
 export const config = (changes: Readonly<Record<string, unknown>> = {}): string =>
   writeFixture('render.yaml', changed(changes));

@@ -1,7 +1,7 @@
 // What render says in every target of public routes, hosts and the metadata document.
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import type { Part } from '../envoy-config/lint/shipped.ts';
+import type { Part } from '../toolkit/lint/shipped.ts';
 import { config, filesOf, managerOf, openSettings, render, rendered, routesOf } from './render-lab.ts';
 
 const documentPath = '/.well-known/oauth-protected-resource/orders';

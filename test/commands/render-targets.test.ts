@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { changed, configOf } from '../../lab/config-file.ts';
-import type { Part } from '../envoy-config/lint/shipped.ts';
+import type { Part } from '../toolkit/lint/shipped.ts';
 import { config, filesOf, render } from './render-lab.ts';
 
 const twoPaths = { routes: [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }] };

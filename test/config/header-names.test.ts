@@ -1,6 +1,6 @@
 // Which header names the configuration allows for accounts and as the prefix of identity headers.
 import { expect } from 'chai';
-import { accountHeaderProblem, identityPrefixProblem } from '../../src/envoy-config/headers.ts';
+import { accountHeaderProblem, identityPrefixProblem } from '../../src/headers/headers.ts';
 
 describe('header names in the configuration', () => {
   for (const name of ['x-account-id', 'account', 'x-tenant', 'x-auth-account', 'x1', 'a', 'x-customer-number-2']) {

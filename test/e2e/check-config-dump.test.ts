@@ -5,8 +5,8 @@ import { type Document, stringify } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
 import { fixtureFolder, writeFixture } from '../../lab/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
-import { exampleFile, type Part } from '../envoy-config/lint/shipped.ts';
 import { useRunning } from '../support/use-running.ts';
+import { exampleFile, type Part } from '../toolkit/lint/shipped.ts';
 
 const adminOf = ({ adminPort }: RunningEnvoy) => `http://127.0.0.1:${adminPort}`;
 

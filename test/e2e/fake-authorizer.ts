@@ -5,7 +5,7 @@ import { uid } from '../../lab/token.ts';
 import type { Account } from '../../src/authz/principal.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 

@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { writeFixture } from '../../lab/config-file.ts';
 import { envoyBinary } from '../../lab/envoy.ts';
-import { holes } from '../envoy-config/lint/holes.ts';
-import { honest } from '../envoy-config/lint/honest.ts';
-import { shipped } from '../envoy-config/lint/shipped.ts';
+import { holes } from '../toolkit/lint/holes.ts';
+import { honest } from '../toolkit/lint/honest.ts';
+import { shipped } from '../toolkit/lint/shipped.ts';
 
 const run = promisify(execFile);
 

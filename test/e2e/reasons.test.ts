@@ -11,8 +11,8 @@ import { secrets } from '../../lab/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { audience } from '../../lab/token.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
-import { explanationOf } from '../offline/explain/explain-lab.ts';
 import { useRunning } from '../support/use-running.ts';
+import { explanationOf } from '../toolkit/explain/explain-lab.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
 
 // Unique values: each output may show them only as documented, and the secret scan finds them elsewhere.

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { authzConnection } from '../../src/envoy-config/authz-cluster.ts';
+import { authzConnection } from '../../src/toolkit/envoy-settings/authz-cluster.ts';
 import { useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';

@@ -7,7 +7,7 @@ import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 import { principal } from '../support/facts.ts';
 import { runs } from '../support/foreign-bytes.ts';
 import { refusalOf } from '../support/refusal.ts';

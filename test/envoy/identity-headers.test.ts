@@ -1,6 +1,6 @@
 // The names of the identity headers, their look-alikes, and which request headers under the prefix are removed.
 import { expect } from 'chai';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 
 describe('identity headers', () => {
   it('are named by the prefix and a field, in the order of the fields', () => {

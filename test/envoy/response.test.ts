@@ -7,7 +7,7 @@ import { type AllowedPrincipal, isIdentityField, type Principal } from '../../sr
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { principal } from '../support/facts.ts';
 import { refusalOf } from '../support/refusal.ts';

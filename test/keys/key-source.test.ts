@@ -7,7 +7,7 @@ import { testCertificate } from '../../lab/test-certificate.ts';
 import type { IssuerFault, TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { createSource } from '../../src/keys/key-source.ts';
-import { authority, host, read, textOf, useFetchLab } from './fetch-lab.ts';
+import { authority, host, read, textOf, useFetchLab } from '../http/fetch-lab.ts';
 
 const text = '{"keys":[]}';
 

@@ -8,7 +8,7 @@ import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
-import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
+import { createIdentityHeaders } from '../../src/headers/headers.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import { createCheckSpans } from '../../src/service/check-spans.ts';
 import { createLogger, logCheck } from '../../src/service/log.ts';

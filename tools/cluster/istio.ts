@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { loadConfig } from '../../src/config/load.ts';
-import { lintEnvoy } from '../../src/envoy-config/lint/lint.ts';
+import { lintEnvoy } from '../../src/toolkit/lint/lint.ts';
 import { inEachPod, shownHeaders } from './answers.ts';
 import { kubectl, podsOf, until } from './kubectl.ts';
 import { type Answer, askProgram } from './load.ts';

@@ -1,9 +1,9 @@
 // docs/deploy/README.md: its table of what each data plane can do, from the one table of the product.
 import { readFile } from 'node:fs/promises';
-import { capabilities, type DataPlane, dataPlanes } from '../../src/envoy-config/render/capabilities.ts';
+import { capabilities, type DataPlane, dataPlanes } from '../../src/toolkit/render/capabilities.ts';
 
 const page = new URL('../../docs/deploy/README.md', import.meta.url);
-const start = '<!-- npm run derive writes this part from src/envoy-config/render/capabilities.ts. -->\n';
+const start = '<!-- npm run derive writes this part from src/toolkit/render/capabilities.ts. -->\n';
 const end = '<!-- end of the part -->\n';
 
 export async function makeDeployPage(): Promise<string> {

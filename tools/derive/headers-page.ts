@@ -1,6 +1,6 @@
 // docs/headers.md: what happens to each header name, from the one table of the product.
-import type { HeaderRule } from '../../src/envoy-config/header-rule.ts';
-import { type HeaderConfig, toHeaderRules } from '../../src/envoy-config/headers.ts';
+import type { HeaderRule } from '../../src/headers/header-rule.ts';
+import { type HeaderConfig, toHeaderRules } from '../../src/headers/headers.ts';
 
 const example: HeaderConfig = {
   identityHeaders: 'x-auth-',
@@ -39,7 +39,7 @@ export function makeHeadersPage(): string {
   const rows = toHeaderRules(example, 1).map(rule => `| ${cells(rule).join(' | ')} |`);
   return `# Headers
 
-<!-- npm run derive writes this page from src/envoy-config/headers.ts. -->
+<!-- npm run derive writes this page from src/headers/headers.ts. -->
 
 What \`render\` tells Envoy, and account-authz answers, about header names. Envoy removes a name before the check, whatever sign stands in place of a hyphen (\`x_auth_uid\`,
 \`x.auth.uid\`): servers read these as one name. With \`--trusted-hops\` 0, the default, \`x-forwarded-prefix\` is removed on every route.

@@ -1,6 +1,6 @@
 // docs/envoy-lint.md: its table of rules, from the rules. What stands above the table is written by hand.
 import { readFileSync } from 'node:fs';
-import { lintRules } from '../../src/envoy-config/lint/lint.ts';
+import { lintRules } from '../../src/toolkit/lint/lint.ts';
 
 const page = new URL('../../docs/envoy-lint.md', import.meta.url);
 const head = '| id | what | why | fix |\n|---|---|---|---|\n';

@@ -1,0 +1,265 @@
+// What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
+// token, and places in the request; never what stands in the query or in a header.
+import type { DetailTemplate } from '../../authz/checks.ts';
+import { isStrictSegment, parseRequestTarget } from '../../authz/path.ts';
+import {
+  compilePermissions,
+  grantsOf,
+  grantTemplates,
+  methodsOf,
+  type PermissionEntry,
+  type PermissionKind,
+  parseGrant,
+  permittedNames,
+} from '../../authz/permission.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
+import { foldAccountCase, type SignedIdentity } from '../../authz/principal.ts';
+import type { RouteTemplate } from '../../authz/route-template.ts';
+import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-tree.ts';
+import type { Config, IssuerConfig } from '../../config/schema.ts';
+import { placeEntries } from '../../headers/account-places.ts';
+import { quotedPrintable } from '../../text/printable.ts';
+import { describeSource, textOf } from '../../token/claim-source.ts';
+import { formatList, instant, issuerIn, type Known, keyAge, maxListed } from './known.ts';
+import type { RefusedCheck } from './refused-checks.ts';
+
+/** Undefined where nothing is known beyond the remedy. */
+export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
+  const { principal } = known;
+  const ofToken = tokenSide[template] ?? tokenSide[check];
+  const ofSettings = settingsSide[template] ?? settingsSide[check];
+  const sides = [principal && ofToken?.(principal, known), ofSettings?.(known)];
+  return sides.filter(side => side).join('; ') || undefined;
+}
+
+/** By check, or by a detail that differs from the others of its check. */
+type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | DetailTemplate, Difference>>>;
+
+const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string | undefined> = {
+  app: ({ app }) => `app is ${app}`,
+  role: roleOf,
+  'role {}, for the addressed account': () => undefined,
+  'the role may not use this method': (principal, known) =>
+    `${roleOf(principal, known)}, the method is ${known.method}`,
+  'the token has none of scopes': (_, known) => scopesOf(known),
+  'no scope of the token may use this method': (_, known) => `${scopesOf(known)}, the method is ${known.method}`,
+  'the request names different accounts': ({ acc }, known) => acc && otherAccounts(acc, known),
+  account: ({ acc }, known) => (acc === undefined ? 'the token has several accounts' : otherAccounts(acc, known)),
+};
+
+const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
+  service: ({ fault }) => fault,
+  'path outside the grammar': ({ request }) => wrongSegment(request.target, neverAllowed),
+  'a character that not every matching route permits': ({ config, request }) =>
+    publicHint(config, request.target) ?? wrongSegment(request.target, notStrict),
+  'account-places': ({ config: { account } }) => placeSettings(account).join('; '),
+  host: ({ config }) => hostsOf(config),
+  'no host matches': ({ config }) => hostsOf(config),
+  route: ({ config, request }) =>
+    publicHint(config, request.target) ?? `routes: ${formatList(config.routes.map(({ path }) => path))}`,
+  'token-origin': ({ config }) => `token.origins: ${formatList(config.token.origins ?? [])}`,
+  'token-length': ({ tokenLength, config }) =>
+    `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
+  issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
+  algorithm: known => ofIssuer(known, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
+  'token-type': known =>
+    ofIssuer(known, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
+  key({ keys }) {
+    const kids = keys?.keys ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid))) || 'none'}` : '';
+    return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
+  },
+  // The detail has the problem of the last refresh.
+  'no key set yet{}': ({ keys }) => keys && `the keys of ${keys.issuer}`,
+  audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
+  claims: known =>
+    ofIssuer(known, ({ claims }) => {
+      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
+      return [`claims: ${names.join(', ')}`, ...known.missingClaims.filter(pointerTo).map(missing)].join('; ');
+    }),
+  times: timesOf,
+  expiry: timesOf,
+  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
+  app: ({ config }) => `apps: ${formatList(config.apps)}`,
+  'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
+    [`routes: ${formatList(routes.map(({ path }) => path))}`, ...placeSettings(account)].join('; '),
+  'the token has no account inside the grammar': known =>
+    ofIssuer(known, ({ claims }) => claims.acc && `acc from ${describeSource(claims.acc)}`),
+  'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
+  role: known => leastChange('roles', known, known.principal?.role),
+  'role {}, for the addressed account': known =>
+    ofIssuer(known, ({ claims }) => `role from ${describeSource(claims.role)}`),
+  scope: known => leastChange('scopes', known, known.principal?.scope),
+  'scope {}, for the addressed account': known =>
+    ofIssuer(known, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
+};
+
+function placeSettings(account: Config['account']): readonly string[] {
+  return Object.entries(account).flatMap(([key, value]) =>
+    typeof value === 'object' && value.length > 0 ? `account.${key}: ${formatList(value)}` : [],
+  );
+}
+
+/** What the name that decides may do, and the least change that would allow the request. */
+function leastChange(kind: PermissionKind, known: Known, name: string | undefined): string | undefined {
+  const { config, request, method } = known;
+  const match = matchOf(request.target, config);
+  const table = config[kind];
+  if (match === undefined || table === undefined) return undefined;
+  const entry = name === undefined ? undefined : table.get(name);
+  if (name === undefined || entry === undefined) {
+    const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
+    const lists = `${kind}: ${formatList(Array.from(table, nameOf))}; that may ${method} here: ${formatList(enough) || 'none'}`;
+    const source = issuerIn(known)?.claims[kind === 'roles' ? 'role' : 'scope'] ?? '';
+    return [lists, ...known.missingClaims.filter(claim => claim === textOf(source)).map(missing)].join('; ');
+  }
+  const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
+  const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
+  const change = [
+    ...(grantFor(entry, method, match) === undefined ? [`"${method} ${ownTemplate(match)}" to ${place}`] : []),
+    ...excluding.map(({ template }) => `${name} to ${kind} of the route ${template.text}`),
+  ];
+  return `${place}: ${formatList(grantsOf(entry))}; the least change: add ${change.join(', and ')}`;
+}
+
+/** With what tokens call it, where that is another name. */
+function nameOf([name, entry]: readonly [string, PermissionEntry]): string {
+  if (!('names' in entry)) return name;
+  return `${name} (called ${formatList(entry.names.map(each => quotedPrintable(each)))})`;
+}
+
+/** The grant by which the entry allows the method here, as it is written. */
+export function grantFor(entry: PermissionEntry, method: string, { grants }: RouteMatch): string | undefined {
+  return grantsOf(entry).find(text => {
+    const grant = parseGrant(text);
+    return methodsOf(grant).includes(method) && (grant.template === undefined || grants.includes(grant.template));
+  });
+}
+
+/** The template of this path alone: the parameters of the most specific route, and what lies under it as it was sent. */
+function ownTemplate({ route, segments }: RouteMatch): string {
+  const parts = route.replace(/\/\*$/, '').split('/').slice(1);
+  const own = segments.map(
+    (segment, i) => parts[i] ?? (isStrictSegment(segment) && !segment.startsWith(':') ? segment : ':any'),
+  );
+  return `/${own.join('/')}`;
+}
+
+function hostsOf({ account: { hosts = [] } }: Config): string {
+  return `account.hosts: ${formatList(hosts)}`;
+}
+
+function publicHint(config: Config, target: string): string | undefined {
+  const parsed = parseRequestTarget(target);
+  if (parsed.kind === 'refusal') return undefined;
+  const open = config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
+  return open && `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
+}
+
+function scopesOf({ scopes = [] }: Known): string {
+  return scopes.length === 0
+    ? 'the token has no scopes'
+    : `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}`;
+}
+
+function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
+  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}`;
+  return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
+}
+
+// Dots, slashes and `$` are ordinary characters of a name, which users of other products take for a path.
+function pointerTo(name: string): string | undefined {
+  if (!/[./]/.test(name) || name.startsWith('/') || name.includes('://')) return undefined;
+  const path = name.replace(/^(?:\$\.|#\/)/, '').replaceAll('~', '~0');
+  return `/${path.includes('/') ? path : path.replaceAll('.', '/')}`;
+}
+
+function missing(name: string): string {
+  const pointer = pointerTo(name);
+  const remedy = pointer && `: for a member of an object write the JSON Pointer ${quotedPrintable(pointer)}`;
+  return `the token has no claim ${quotedPrintable(name)}${remedy ?? ''}`;
+}
+
+function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string | undefined): string | undefined {
+  const issuer = issuerIn(known);
+  return issuer && spell(issuer);
+}
+
+// As authz/path.ts has them.
+const neverAllowed = /%(?:2[5ef]|3[bf]|5c|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})|[^a-z0-9._~:@!$&'()*+,=%-]/iu;
+const notStrict = /%[0-9a-f]{2}|[^a-z0-9._~:@-]/iu;
+
+const encodings: Readonly<Record<string, string>> = {
+  '%25': 'an encoded percent sign',
+  '%2E': 'an encoded dot',
+  '%2F': 'an encoded slash',
+  '%3B': 'an encoded semicolon',
+  '%3F': 'an encoded question mark',
+  '%5C': 'an encoded backslash',
+};
+
+function wrongSegment(target: string, wrong: RegExp): string | undefined {
+  const [path = ''] = target.split('?', 1);
+  if (!path.startsWith('/')) return 'it does not start with /';
+  const segments = path.slice(1).split('/');
+  for (const [i, segment] of segments.entries()) {
+    if (segment === '' && i < segments.length - 1) return `segment ${i + 1} is empty`;
+    const [found] = wrong.exec(segment) ?? [];
+    if (found === undefined) continue;
+    const name = encodings[found.toUpperCase()] ?? (/^%[017]/.test(found) ? 'an encoded control character' : undefined);
+    return `segment ${i + 1} has ${quotedPrintable(found)}${name === undefined ? '' : `, ${name}`}`;
+  }
+  return 'its escapes are not UTF-8, or control characters';
+}
+
+function timesOf({ times, now, config }: Known): string {
+  const ofToken = Object.entries(times ?? {}).flatMap(([name, at]) =>
+    at === undefined ? [] : `${name} is ${instant(at)}`,
+  );
+  const { clockToleranceSeconds, maxLifetimeSeconds } = config.token;
+  const limits = [
+    `token.clockToleranceSeconds is ${clockToleranceSeconds}`,
+    `token.maxLifetimeSeconds is ${maxLifetimeSeconds}`,
+  ];
+  return [`now is ${instant(now)}`, ...ofToken, ...limits].join(', ');
+}
+
+function otherAccounts(acc: string, known: Known): string {
+  const { config } = known;
+  const lower = { ...known, config: { ...config, account: { ...config.account, case: 'lower' } as const } };
+  const remedy = placesOfOthers(lower, acc).length > 0 ? '' : ', but for its case: account.case: lower takes it';
+  return `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}${remedy}`;
+}
+
+/** Every place that names an account other than this one; the values stay where they are. */
+function placesOfOthers({ config, request }: Known, acc: string): readonly string[] {
+  const target = parseRequestTarget(request.target);
+  if (target.kind === 'refusal') return [];
+  const grammar = toAccountGrammar(config.account);
+  const inPath = (matchOf(request.target, config)?.routes ?? []).flatMap(({ template }) =>
+    accountPositions(template).filter(i => foldAccountCase(target.segments[i - 1] ?? '', grammar) !== acc),
+  );
+  const headers = new Map(request.headers.map(([name, value]) => [name, [value]]));
+  const facts = { host: headers.get('host')?.[0] ?? '', headers };
+  const match = matchRoutes(compileRoutes(config.routes, config.account.parameter), target);
+  const elsewhere = placeEntries(config.account).filter(({ place }) => {
+    const named = place?.read({ facts, query: target.query, match }) ?? [];
+    return !('kind' in named) && named.some(value => value !== acc);
+  });
+  return [
+    ...[...new Set(inPath)].map(segment => `segment ${segment} of the path`),
+    ...elsewhere.map(({ name }) => name),
+  ];
+}
+
+/** Counted from 1. */
+function accountPositions({ segments }: RouteTemplate): readonly number[] {
+  return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
+}
+
+/** Undefined where no route matches. */
+export function matchOf(path: string, { routes, roles, scopes, account }: Config): RouteMatch | undefined {
+  const target = parseRequestTarget(path);
+  if (target.kind === 'refusal') return undefined;
+  const match = matchRoutes(compileRoutes(routes, account.parameter, grantTemplates(roles, scopes)), target);
+  return match.kind === 'match' ? match : undefined;
+}

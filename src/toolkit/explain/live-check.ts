@@ -1,0 +1,139 @@
+// Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
+import { isAfter } from '../../authz/checks.ts';
+import type { CheckRecord } from '../../check/check.ts';
+import type { Config } from '../../config/schema.ts';
+import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
+import { memberOf, parsePath, valueAt } from '../../json/strict-json.ts';
+import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
+import type { RevocationList } from '../../revocation/revocation-list.ts';
+import {
+  accountPlaceholder,
+  type CompiledSource,
+  readSource,
+  readSourceByAccount,
+  textOf,
+} from '../../token/claim-source.ts';
+import { parseCompactJws } from '../../token/compact.ts';
+import { compileClaimSources } from '../../token/identity-claims.ts';
+import { type SentRequest, toCheckRequest } from '../offline/check-request.ts';
+import { type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
+import { createRecordedCheck } from '../offline/recorded-check.ts';
+import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
+import type { Known } from './known.ts';
+import { findRefusedCheck } from './refused-checks.ts';
+
+interface LiveCheck extends FetchSettings, SentRequest {
+  /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
+  readonly now: number;
+  /** The list that the configuration names. */
+  readonly revocations: RevocationList | undefined;
+}
+
+export interface LiveExplanation {
+  readonly explanation: Explanation;
+  /** Headers that an allow removes from the request to the upstream. */
+  readonly removed: readonly string[];
+  readonly keys: readonly KeyRingStatus[];
+}
+
+/** Rejects if a jwksFile is missing or invalid, see KeyFileError. */
+export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
+  const { config, now } = options;
+  const { rings, stop } = await fetchKeys(options);
+  try {
+    let asked: IssuerRing | undefined;
+    // The engine identifies the issuer of a token by asking its key ring.
+    const keyRings = new Map(
+      Array.from(rings, ([issuer, ring]) => {
+        const find: IssuerRing['find'] = header => {
+          asked = ring;
+          return ring.find(header);
+        };
+        return [issuer, { ...ring, find }];
+      }),
+    );
+    const check = createRecordedCheck({ config, keyRings, revocations: options.revocations });
+    const { response, record, fault } = await check(toCheckRequest(options, config.token.from), now);
+    const message = Check.responseDeserialize(response);
+    const keys = asked?.status();
+    const { method, route, principal, reason, detail, found } = record;
+    const { answer, removed } = readAnswer(message, record);
+    const token = options.authorization?.replace(/^bearer /i, '') ?? '';
+    const isSigned = reason === 'allowed' || isPastSignature(findRefusedCheck(reason, detail ?? '').check);
+    const explanation = explainAnswer(answer, detail, {
+      found,
+      method,
+      route,
+      principal,
+      config,
+      request: options.request,
+      now,
+      keys,
+      tokenLength: token.length,
+      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
+      fault,
+    });
+    return { explanation, removed, keys: Array.from(rings.values(), ring => ring.status()) };
+  } finally {
+    await stop();
+  }
+}
+
+const { Check } = authorizationService;
+
+const passedOn = 200;
+
+function readAnswer(
+  { denied_response: denied, ok_response: allowed }: CheckResponseMessage,
+  { decision, reason }: CheckRecord,
+): { readonly answer: Answer; readonly removed: readonly string[] } {
+  const sent = denied ?? allowed;
+  if (!sent || (decision === 'allow') !== (sent === allowed)) throw new Error('an answer that is not the decision');
+  const headers = Object.fromEntries(sent.headers.map(({ header }) => [header.key, header.value]));
+  const status = denied ? denied.status.code : passedOn;
+  return { answer: { decision, reason, status, headers }, removed: allowed?.headers_to_remove ?? [] };
+}
+
+function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): boolean {
+  return check !== 'service' && isAfter(check, 'signature');
+}
+
+type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims'>;
+
+const unsigned: SignedFacts = { times: undefined, roles: undefined, scopes: undefined, missingClaims: [] };
+
+// Only of a token with a valid signature.
+function signedFacts(
+  token: string,
+  { issuers, scopes }: Config,
+  issuer: string | undefined,
+  account: string | undefined,
+): SignedFacts {
+  const jws = parseCompactJws(token);
+  const settings = issuers.find(each => each.issuer === issuer);
+  if (jws.kind === 'refusal' || settings === undefined) return unsigned;
+  const { claims, allowIntegerClaims } = settings;
+  const timeIn = (name: string): number | undefined => {
+    const value = memberOf(jws.payload, name);
+    return typeof value === 'number' ? value : undefined;
+  };
+  const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const listIn = (source: CompiledSource): readonly string[] | undefined => {
+    const dependsOnAccount = source.parts.length > 1 || source.havingAccount;
+    if (dependsOnAccount && account === undefined) return undefined;
+    const value = dependsOnAccount
+      ? readSourceByAccount(jws.payload, source)(account ?? '')
+      : readSource(jws.payload, source);
+    if (typeof value === 'string') return [value];
+    return value === undefined || 'problem' in value ? undefined : value;
+  };
+  const { role, scope } = compileClaimSources(claims, allowIntegerClaims);
+  return {
+    times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
+    roles: listIn(role),
+    scopes: scopes && (listIn(scope) ?? []),
+    missingClaims: [claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
+      .flatMap(source => (source === undefined ? [] : textOf(source)))
+      .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
+  };
+}

@@ -1,0 +1,177 @@
+// Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
+
+import type { EnvoyPolicy, PublicRoute } from '../envoy-settings/settings.ts';
+import { documentMethods } from '../render/open-routes.ts';
+import { turnedOff, wayOf } from './bypass-rules.ts';
+import { guards } from './guard.ts';
+import { stateOf } from './http-filter.ts';
+import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } from './lint-model.ts';
+import type { HostRoute, RouteTarget } from './listener.ts';
+import type { HeaderWay } from './mutations.ts';
+import type { NotJudged } from './not-judged.ts';
+import type { PathScope } from './route-match.ts';
+import { indexMatches } from './routed-path.ts';
+import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
+
+interface OpenPath extends PathScope {
+  readonly text: string;
+  readonly methods: readonly string[];
+  readonly characters: PublicRoute['characters'];
+  /** The document that Envoy answers there. */
+  readonly json?: string;
+}
+
+// Queries that frameworks take for the method.
+const overrides = ['_method=DELETE', 'a=b&_METHOD=PUT', '%5fmethod=PUT', '.method=PUT', 'x-http-method-override=PUT'];
+
+export const openRouteRules = {
+  'open-route': {
+    what: 'A route without the check leads to the protected service for a path or a method that `public` does not name, or on a listener without the check',
+    why: 'anybody can call it without a token, and the configuration does not say so',
+    fix: 'name the path and its methods in `public`, on the listener with the check, or let Envoy check the route',
+    find: model => (model.protectedClusters.size === 0 ? [] : model.managers.flatMap(each => openTargets(model, each))),
+  },
+  'public-route-missing': {
+    what: 'No Envoy route serves a path of `public`, or the metadata document of `protectedResource` as it is, without the check and the guard',
+    why: 'Envoy answers 404 there, or asks account-authz, which refuses it',
+    fix: 'add the route that `render` writes for it, before the routes of the protected paths',
+    find: ({ guarded, isComplete, policy }) => {
+      const missing = guarded
+        .flatMap(each => each.manager.hosts.map(({ routes }) => ({ each, routes })))
+        .reduce<readonly OpenPath[]>(
+          (left, { each, routes }) => {
+            const first = firstAmong(left.length === 0 ? [] : routes);
+            return left.filter(open => !isServed(each, open, first));
+          },
+          isComplete ? openPaths(policy) : [],
+        );
+      const names = missing.map(({ text }) => quoted(text));
+      const hosts = guarded[0]?.manager.routes.field('virtual_hosts');
+      return ifAny(names, hosts, 'have no open route for');
+    },
+  },
+} as const satisfies Rules<LintModel>;
+
+function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[] {
+  if (metadata === undefined) return publicRoutes;
+  const { path: text, json } = metadata;
+  const document = { text, path: text.replace(/\/$/, ''), subtree: false, characters: 'strict', json } as const;
+  return [...publicRoutes, { ...document, methods: documentMethods }];
+}
+
+function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
+  const guarded = model.guarded.find(each => each.manager === manager);
+  const open = openTargetsOf(model, manager).filter(target => isOpen(guarded, target));
+  if (guarded === undefined) {
+    return open.slice(0, 1).map(target => ({
+      at: manager.value.field('http_filters'),
+      says: `have no check, and ${wayOf(target, pathOf(target))}`,
+    }));
+  }
+  return open
+    .filter(({ match }) => namedBy(model.policy, match) === undefined)
+    .flatMap(target => turnedOff(guarded, target, pathOf(target)));
+}
+
+/** Whether no check runs on it. Other rules judge what another spelling of a protected path reaches. */
+function isOpen(guarded: GuardedManager | undefined, target: RouteTarget): boolean {
+  return guarded === undefined || (target.lookAlikePath === undefined && isUnchecked(guarded.checks, target));
+}
+
+function isUnchecked(checks: readonly AuthzFilter[], { filterScopes }: Pick<RouteTarget, 'filterScopes'>): boolean {
+  return !checks.some(({ filter }) => stateOf(filter, filterScopes).runs);
+}
+
+function pathOf({ match: { scope } }: RouteTarget): string {
+  return scope === undefined || scope.path === '' ? '/' : scope.path;
+}
+
+const openPathsBy = new WeakMap<EnvoyPolicy, ReadonlyMap<string, OpenPath>>();
+
+/** The route of `public` that names all that a route takes, its characters left out. */
+function namedBy(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']): OpenPath | undefined {
+  const toKey = ({ path, subtree }: PathScope): string => (subtree ? `${path}/*` : path);
+  const known = openPathsBy.get(policy) ?? new Map(openPaths(policy).map(each => [toKey(each), each]));
+  openPathsBy.set(policy, known);
+  const openBy = (key: string): OpenPath | undefined => {
+    const open = known.get(key);
+    return methods?.every(method => open?.methods.includes(method)) ? open : undefined;
+  };
+  let found = scope && openBy(toKey(scope));
+  for (let path = scope?.path ?? ''; path !== '' && found === undefined; path = path.slice(0, path.lastIndexOf('/')))
+    found = openBy(`${path}/*`);
+  return found;
+}
+
+type First = (path: string, method: string, query: string) => HostRoute | undefined;
+
+/** The first of the routes that may take a request. */
+function firstAmong(routes: readonly HostRoute[]): First {
+  const { taking } = indexMatches(routes);
+  return (path, method, query) =>
+    taking(path, query)
+      .map(place => routes[place])
+      .find(each => each?.match.methods?.includes(method) ?? true);
+}
+
+function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boolean {
+  const serves = (route: HostRoute | undefined) =>
+    route !== undefined &&
+    isAnswer(route, open.json) &&
+    isUnchecked(checks, route) &&
+    !checks.some(({ later, filter }) => later.some(each => guards(each, route.filterScopes, filter.name)));
+  const below = open.characters === 'rfc3986' ? 'x+y' : 'x';
+  const paths = open.subtree ? [open.path, `${open.path}/${below}`] : [open.text];
+  return paths.every(path => open.methods.every(method => serves(first(path, method, ''))));
+}
+
+function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): boolean {
+  const answer = value.field('direct_response');
+  const status = answer.field('status').number() ?? 500;
+  return !isAnswered || (status < 400 && (json === undefined || answer.field('body', 'inline_string').text() === json));
+}
+
+/** What public routes serve beyond what `render` lets them serve. */
+export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[] {
+  return guarded.flatMap(({ manager, checks }) =>
+    manager.hosts.flatMap(({ routes }) => {
+      const open = routes.filter(
+        each => each.value.field('route').isPresent && isUnchecked(checks, each) && namedBy(policy, each.match),
+      );
+      const first = firstAmong(open.length === 0 ? [] : routes);
+      return open.flatMap(({ value, match }) => {
+        const { scope, methods, characters } = match;
+        const permitted = ['strict', namedBy(policy, match)?.characters];
+        const isRefused = (query: string): boolean => {
+          const answer = first(`${scope?.path}${scope?.subtree ? '/x' : ''}`, methods?.[0] ?? '', `?${query}`);
+          const status = answer?.value.field('direct_response', 'status').number() ?? 0;
+          return answer?.match.isSureByTarget === true && status >= 400;
+        };
+        const { path } = value.field('match');
+        const loose = [
+          ...(permitted.includes(characters ?? '')
+            ? []
+            : ['takes paths outside the grammar too, such as /..;/, which servers may resolve']),
+          ...(overrides.every(isRefused)
+            ? []
+            : ['takes a query such as _method=DELETE, by which servers choose the method']),
+          ...value
+            .items('route', 'upgrade_configs')
+            .map(() => 'lets a public route upgrade: Envoy does not see what follows'),
+        ];
+        return loose.map(message => ({ path, message }));
+      });
+    }),
+  );
+}
+
+/** Whether it is a route of `public`, or of the metadata document, in an Envoy that checks others. */
+export function isPublic({ model, manager, target, check }: HeaderWay): boolean {
+  return (
+    check === undefined &&
+    target.protectedPath === undefined &&
+    target.lookAlikePath === undefined &&
+    model.guarded.some(each => each.manager === manager) &&
+    namedBy(model.policy, target.match) !== undefined
+  );
+}

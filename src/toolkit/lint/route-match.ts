@@ -1,0 +1,169 @@
+// Reads which paths and methods an Envoy route matches.
+
+import type { PublicRoute } from '../envoy-settings/settings.ts';
+import { subtreePatterns } from '../render/open-routes.ts';
+import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
+import type { ProtoValue } from './proto-value.ts';
+
+/** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
+export interface PathScope {
+  /** Without a slash at its end. */
+  readonly path: string;
+  readonly subtree: boolean;
+}
+
+export interface EnvoyRouteMatch {
+  /** `query` with its question mark; without one, conditions on it are met. */
+  takes(path: string, query?: string): boolean;
+  /** What its conditions on `:method` leave; undefined where that is every method, or a condition is not understood. */
+  readonly methods: readonly string[] | undefined;
+  /** Covers all its paths; undefined if no scope is known that does. */
+  readonly scope: PathScope | undefined;
+  /** Whether it depends on the path alone, so that no later route gets its paths. */
+  readonly isSure: boolean;
+  /** The same with the query. */
+  readonly isSureByTarget: boolean;
+  /** The grammar of all its paths; undefined if it takes others too. */
+  readonly characters: PublicRoute['characters'] | undefined;
+  /** For each alternative, the first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
+  readonly starts: readonly PathStart[];
+}
+
+export type PathStart = readonly (string | undefined)[];
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'starts' | 'scope' | 'characters'>;
+
+const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
+const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
+const unconditional: ReadonlySet<string> = new Set([...pathFields, 'safe_regex', 'case_sensitive']);
+// As `render` writes public routes: a path, perhaps followed by segments in the strict grammar.
+const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)?(\/\?)?$/;
+
+const strictRest = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
+
+/** Undefined for CONNECT, which has no path. */
+export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
+  if (match.field('connect_matcher').isPresent) return undefined;
+  const paths = readPaths(match);
+  const headers = match.items('headers');
+  const methods = readMethods(headers);
+  if (paths === undefined) {
+    // Where the lint cannot tell, it takes any path.
+    const unsure = { isSure: false, isSureByTarget: false, characters: undefined };
+    return { takes: () => true, methods, scope: undefined, ...unsure, starts: [[]] };
+  }
+  const targets = headersNamed(headers, ':path').map(readStringMatcher);
+  const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
+  return {
+    ...paths,
+    // Every value may meet a pattern that is not understood.
+    ...(targets.length > 0 && {
+      takes: (path: string, query?: string) =>
+        paths.takes(path) && (query === undefined || targets.every(each => each(path + query) ?? true)),
+    }),
+    methods,
+    isSure: isPlain && headers.length === 0,
+    isSureByTarget: isPlain && targets.length === headers.length,
+  };
+}
+
+/** The patterns of the conditions on a header. */
+function headersNamed(headers: readonly ProtoValue[], name: string): readonly ProtoValue[] {
+  return headers
+    .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
+    .map(each => each.field('string_match'))
+    .filter(({ isPresent }) => isPresent);
+}
+
+function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefined {
+  const lists = headersNamed(headers, ':method').flatMap(each => {
+    const text = each.field('exact').text() ?? each.field('safe_regex', 'regex').text() ?? '';
+    return /^\(?[A-Z]+(?:\|[A-Z]+)*\)?$/.test(text) && each.field('ignore_case').flag() !== true
+      ? [text.replace(/[()]/g, '').split('|')]
+      : [];
+  });
+  return lists.at(0)?.filter(method => lists.every(each => each.includes(method)));
+}
+
+function readPaths(match: ProtoValue): PathMatch | undefined {
+  const policy = match.field('path_match_policy');
+  if (policy.isPresent) return readTemplate(policy);
+  const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
+  const isExact = match.field('case_sensitive').flag() !== false;
+  const cased = (text: string): string => (isExact ? text : text.toLowerCase());
+  const literal = (
+    text: string,
+    scope: PathScope,
+    isStrict: boolean,
+    fits: (path: string, text: string) => boolean,
+  ): PathMatch => ({
+    takes: each => fits(cased(each), cased(text)),
+    starts: [text.split('/').slice(1)],
+    scope: isExact ? scope : undefined,
+    characters: isExact && isStrict ? 'strict' : undefined,
+  });
+  const isUnder = (each: string, text: string) => each === text || each.startsWith(`${text}/`);
+  const folder = (text: string) => text.slice(0, Math.max(text.lastIndexOf('/'), 0));
+  if (prefix !== undefined)
+    return literal(prefix, { path: folder(prefix), subtree: true }, false, (each, text) => each.startsWith(text));
+  if (path !== undefined)
+    return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, true, (each, text) => each === text);
+  if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, false, isUnder);
+  const regex = match.field('safe_regex');
+  const text = regex.field('regex').text() ?? '';
+  // The wide pattern has alternatives of its own.
+  const narrowed = text.replaceAll(subtreePatterns.rfc3986, subtreePatterns.strict);
+  const plain = text.length > maxPatternLength ? [null] : narrowed.split('|').map(each => plainRegex.exec(each));
+  if (plain.includes(null)) return undefined;
+  const scopes = plain.map(each => ({
+    path: each?.[1]?.replaceAll('\\', '') ?? '',
+    subtree: each?.[2] !== undefined,
+    hasSlash: each?.[3] !== undefined,
+  }));
+  // Compiling takes a second for each MiB, so only the wide pattern is.
+  const wide = narrowed === text ? undefined : readRegex(regex);
+  const takes = (each: string): boolean =>
+    wide?.(each) ??
+    scopes.some(({ path, subtree, hasSlash }) => {
+      const rest = each.startsWith(path) ? each.slice(path.length) : undefined;
+      if (rest === undefined || rest === '') return rest === '';
+      return (hasSlash || !rest.endsWith('/')) && (rest === '/' || (subtree && strictRest.test(rest)));
+    });
+  const [only] = scopes.length === 1 ? scopes : [];
+  return {
+    takes,
+    starts: scopes.map(each => each.path.split('/').slice(1)),
+    scope: only,
+    characters: narrowed === text ? 'strict' : 'rfc3986',
+  };
+}
+
+// Reads only whole segments of envoy.extensions.path.match.uri_template.v3: literals, *, {name}, and ** as the last.
+function readTemplate(policy: ProtoValue): PathMatch | undefined {
+  const { type, message } = policy.field('typed_config').any();
+  const template = message.field('path_template').text()?.split('/').slice(1);
+  const operators = template?.map(segment =>
+    segment.replace(/^\{\w+(?:=(\*\*?))?\}$/, (_, inner: string | undefined) => inner ?? '*'),
+  );
+  const isRead = operators?.every(
+    (each, i) => each === '*' || (each === '**' && i === operators.length - 1) || !/[*{}]/.test(each),
+  );
+  if (type !== uriTemplateType || operators === undefined || isRead !== true) return undefined;
+  const rest = operators.at(-1) === '**';
+  const start = (rest ? operators.slice(0, -1) : operators).map(each => (each === '*' ? undefined : each));
+  const path = literalPath(start);
+  return {
+    starts: [start],
+    scope: { path, subtree: true },
+    characters: undefined,
+    takes(path) {
+      const segments = path.split('/').slice(1);
+      if (rest ? segments.length <= start.length : segments.length !== start.length) return false;
+      return start.every((each, i) => (each === undefined ? segments[i] !== '' : segments[i] === each));
+    },
+  };
+}
+
+/** The text that all paths with this start begin with. */
+export function literalPath(start: PathStart): string {
+  return `/${start.slice(0, start.includes(undefined) ? start.indexOf(undefined) : undefined).join('/')}`;
+}

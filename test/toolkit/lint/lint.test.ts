@@ -1,0 +1,144 @@
+// The lint as a whole: its messages, and its robustness against any input.
+import { expect } from 'chai';
+import fc from 'fast-check';
+import messages from '../../../src/toolkit/lint/envoy-messages.json' with { type: 'json' };
+import { knownMessages } from '../../../src/toolkit/lint/known-messages.ts';
+import { lintEnvoy, lintRules } from '../../../src/toolkit/lint/lint.ts';
+import { runs } from '../../support/foreign-bytes.ts';
+import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
+
+describe('lint problem', () => {
+  it('states the mistake, its effect and the remedy, and ends with its rule', () => {
+    const [problem] = problemsAfter(p => Object.assign(p.check, { failure_mode_allow: true }));
+    expect(problem?.message).to.equal(
+      'is true: if true, Envoy forwards requests that it could not check; write `failure_mode_allow: false` [failure-mode-allow]',
+    );
+  });
+
+  it('names a path that bypasses the check', () => {
+    const [problem] = problemsAfter(p => {
+      p.routes.unshift({
+        match: { prefix: '/api/subscriptions/export' },
+        route: { cluster: 'upstream' },
+        typed_per_filter_config: { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } },
+      });
+    });
+    expect(problem?.message).to.match(
+      /^turns the check off where "\/api\/subscriptions\/export" goes to cluster "upstream": /,
+    );
+  });
+
+  it('is reported once, however many routes share it', () => {
+    const problems = problemsAfter(p => {
+      p.host.request_headers_to_remove = ['x-auth-uid'];
+    });
+    expect(problems).to.have.length(1);
+  });
+
+  it('contains no control character of the file, and is truncated', () => {
+    const problems = problemsAfter(p => {
+      p.routes[0].route = { cluster: '\u001b]0;x\u0007\n\u202e'.repeat(100) };
+      p.routes[0].typed_per_filter_config = { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } };
+    });
+    expect(problems).to.have.length(1);
+    expect(problems[0]?.message).not.to.match(/[\p{C}\p{Zl}\p{Zp}]/u);
+    expect(problems[0]?.message).to.have.length.below(600);
+  });
+});
+
+const perRoute = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute' };
+
+/** The paths of all parts of a value, except the value itself. */
+function partsOf(value: unknown, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return keys.flatMap(key => [[...path, key], ...partsOf(Reflect.get(value, key), [...path, key])]);
+}
+
+describe('lint of arbitrary input', () => {
+  const { root, config } = shipped();
+  const parts = partsOf(root);
+  const replacement = fc.oneof(
+    fc.constantFrom<unknown>(null, true, '', 0, -1, [], {}, [[]], [null], '@type', '*', '(', '9s', Number.NaN),
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.constantFrom(...parts).map(path => path.reduce<Part>((value, key) => value[key], root)),
+  );
+
+  it('reports at least one problem for any value', () => {
+    fc.assert(
+      fc.property(fc.anything({ maxDepth: 4 }), value => {
+        expect(lintEnvoy(value, config).problems).to.not.have.length(0);
+      }),
+      runs(50),
+    );
+  });
+
+  it('never throws for a mutated bootstrap, and is deterministic', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(...parts), replacement), { minLength: 1, maxLength: 3 }),
+        changes => {
+          const value: Part = structuredClone(root);
+          for (const [path, other] of changes) {
+            const around = path.slice(0, -1).reduce<Part>((inner, key) => inner?.[key], value);
+            if (typeof around === 'object' && around !== null) around[path.at(-1) ?? ''] = structuredClone(other);
+          }
+          const problems = lintEnvoy(value, config).problems;
+          expect(lintEnvoy(value, config).problems).to.deep.equal(problems);
+          const odd = problems.filter(({ rule, message }) => !(rule in lintRules) || !message.endsWith(` [${rule}]`));
+          expect(odd).to.deep.equal([]);
+        },
+      ),
+      runs(30),
+    );
+  });
+
+  it('is not slowed down by a regex with catastrophic backtracking', () => {
+    const problems = problemsAfter(p => {
+      p.check.decoder_header_mutation_rules.allow_expression.regex =
+        '((a*)*)*((x|x)*)*-(auth|a.*th)+-(.*)*!|x.*|auth.*';
+    });
+    expect(problems).to.deep.equal([]);
+  });
+
+  // Comparing every pair of routes would take minutes.
+  it('completes within a minute for 2,000 routes in the configuration and in Envoy', () => {
+    const start = performance.now();
+    const paths = Array.from({ length: 2_000 }, (_, i) => `/api/resource-${i}`);
+    const problems = problemsAfter(p => {
+      p.config.routes = paths.map(path => ({ path: `${path}/*` }));
+      const [shippedRoute, ...others] = p.routes.splice(0);
+      const checked = paths.map(path => ({ ...shippedRoute, match: { path_separated_prefix: path } }));
+      p.routes.push(...checked, ...others);
+    });
+    expect(problems).to.deep.equal([]);
+    expect(performance.now() - start).to.be.below(60_000);
+  });
+});
+
+describe('knownMessages', () => {
+  const fieldsOf = (text: string) => text.split(/\s+/).flatMap(word => /^[\w.]+/.exec(word)?.[0] ?? []);
+
+  it('has no message and no field that Envoy does not have', () => {
+    const ofEnvoy: Readonly<Record<string, string>> = messages;
+    const rows = Object.entries(knownMessages).filter(
+      ([name, text]) => !['', '*'].includes(text) && name.includes('.'),
+    );
+    const wrong = rows.flatMap(([name, text]) => {
+      const real = fieldsOf(ofEnvoy[name] ?? '');
+      return fieldsOf(text).flatMap(field => (real.includes(field) ? [] : `${name}.${field}`));
+    });
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('tells a field that Envoy does not have from one that is not judged', () => {
+    const says = (edit: (p: Shipped) => unknown) => lintAfter(edit).notJudged.map(({ message }) => message);
+    expect(says(p => Object.assign(p.manager, { a_field_of_a_later_envoy: true }))).to.deep.equal([
+      'is no field of Envoy 1.40',
+    ]);
+    expect(says(p => Object.assign(p.manager, { proxy100Continue: true }))).to.deep.equal([]);
+    expect(says(p => Object.assign(p.manager, { typed_header_validation_config: {} }))).to.deep.equal([
+      'is not judged: the lint does not know what it does',
+    ]);
+  });
+});
