@@ -2,8 +2,8 @@
 // The entry point: runs the command and sets the exit code. Only this file reads the environment or ends the process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
+import { openLogDestination } from './files/log-destination.ts';
 import { version } from './package.ts';
-import { openLogDestination } from './service/log-destination.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
 import { errorCode, fatalLine, messageOf } from './text/problem.ts';
 

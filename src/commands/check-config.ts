@@ -4,12 +4,13 @@ import { permissionGrid } from '../authz/permission-grid.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
+import { parseConfidentialAdmin } from '../http/envoy-admin.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
+import { findRemarks } from '../toolkit/check-config/warnings.ts';
+import { findAdminProblems, findFileProblems } from '../toolkit/lint/envoy-problems.ts';
 import { isRendered, toCommandLine } from '../toolkit/render/rendered-files.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
-import { parseConfidentialAdmin } from './envoy-admin.ts';
-import { findAdminProblems, findFileProblems } from './envoy-problems.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--strict] [--without-files]
 
@@ -51,12 +52,12 @@ export const command = defineCommand({
     const loaded = await loadConfig(file, {
       readsNamedFiles: !values['without-files'],
       readsRevocations: values['without-files'] ? 'if present' : true,
-      findsWarnings: true,
     });
     if (loaded.kind === 'misconfiguration') {
       throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
     }
-    const { config, warnings = [], information = [], writtenIssuers = config.issuers } = loaded;
+    const { config, written } = loaded;
+    const { warnings, information } = findRemarks(written);
     // The check may run on another machine than the service, so this one is never a problem.
     const oldNghttp2 = nghttp2Warning();
     if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
@@ -82,7 +83,7 @@ export const command = defineCommand({
       if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
       return 1;
     }
-    io.stdout.write(toYaml({ ...config, issuers: writtenIssuers }));
+    io.stdout.write(toYaml(written.config));
     // Comments, so that the output is a valid configuration.
     io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
     if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);

@@ -1,7 +1,7 @@
 // What all commands share: their streams and environment, options, usage, and how a problem ends them.
 import { parseArgs } from 'node:util';
+import type { LogDestination } from '../files/log-destination.ts';
 import { KeyFileError } from '../keys/key-ring.ts';
-import type { LogDestination } from '../service/log-destination.ts';
 import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
 

@@ -1,8 +1,8 @@
 // `drain`: the preStop helper. Makes Envoy unready, so that each answer closes its connection, and waits until all are closed.
 // The kubelet runs preStop before a liveness restart too, so it does only what `serve --envoy-admin` takes back: no /drain_listeners.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askEnvoyAdmin, defaultEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from '../http/envoy-admin.ts';
 import { CommandError, defineCommand } from './command.ts';
-import { askEnvoyAdmin, defaultEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 
 const usage = `account-authz drain [options]
 

@@ -1,6 +1,8 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
 import { readConfigFile, validateConfig } from '../config/load.ts';
 import { formatProblems, refuse, refusedConfig, unreadable } from '../config/problems.ts';
+import type { Config } from '../config/schema.ts';
+import type { FileContent } from '../files/bounded-file.ts';
 import {
   createFileWatch,
   digestOf,
@@ -9,6 +11,7 @@ import {
   fileVersions,
   type WatchFiles,
 } from '../files/file-watch.ts';
+import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from '../http/envoy-admin.ts';
 import { version } from '../package.ts';
 import { createLogger, type Logger } from '../service/log.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
@@ -17,7 +20,6 @@ import { type Service, startService } from '../service/service.ts';
 import { describeFault } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { proxyOf, requireSafeEnvironment } from './command-input.ts';
-import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 
 const usage = `account-authz serve [options]
 
@@ -53,11 +55,7 @@ export const command = defineCommand({
     process.umask(0o077);
     const versions = await fileVersions([file]);
     const content = await readConfigFile(file);
-    // The service reads the list of a valid configuration itself.
-    const loaded = await validateConfig(content, file, { readsRevocations: 'if invalid' });
-    if (loaded.kind === 'misconfiguration')
-      throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
-    const { config } = loaded;
+    const config = await validConfig(content, file);
     const logger = createLogger(config.log, io.log);
     if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
     try {
@@ -89,6 +87,14 @@ export const command = defineCommand({
     }
   },
 });
+
+// A function of its own: the frame of `run` lives as long as the service, and would hold the whole document.
+async function validConfig(content: FileContent, file: string): Promise<Config> {
+  // The service reads the list of a valid configuration itself.
+  const loaded = await validateConfig(content, file, { readsRevocations: 'if invalid' });
+  if (loaded.kind === 'config') return loaded.config;
+  throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
+}
 
 const mountedAlone =
   'this file never changes: it was mounted alone (subPath), and its source was replaced; mount its folder';

@@ -23,23 +23,30 @@ import {
 } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
 import { maxEntries, tooMany } from './value-schemas.ts';
-import { findInformation, findWarnings } from './warnings.ts';
 import { type PathProblem, parseYamlDocument } from './yaml-document.ts';
 
 /** File names are absolute: relative ones start at the folder of the configuration file. */
-export interface LoadedConfig {
+export interface EffectiveConfig {
   readonly kind: 'config';
   readonly config: Config;
   /** The list that the configuration names, if it was to be read. */
   readonly revocations?: RevocationList;
   /** The files that the configuration names, as they were before they were read. */
   readonly namedFiles?: readonly FileVersion[];
-  /** What is valid and rarely meant, if it was to be found. */
-  readonly warnings?: readonly ConfigProblem[];
-  /** What is right and should be known, likewise. */
-  readonly information?: readonly ConfigProblem[];
-  /** As the configuration has them, likewise: one with `{acc}` stands for those of many accounts. */
-  readonly writtenIssuers?: Config['issuers'];
+}
+
+export interface LoadedConfig extends EffectiveConfig {
+  /** For remarks about the file. Holds the whole document: several times the memory of the file. */
+  readonly written: WrittenConfig;
+}
+
+/** What the file says, before the issuers with `{acc}` are expanded. */
+export interface WrittenConfig {
+  readonly config: Config;
+  /** What the entries of the revocation list name. */
+  readonly revoked: { readonly iss: ReadonlySet<string>; readonly acc: ReadonlySet<string> };
+  /** Adds line and column. */
+  problemAt(problem: PathProblem): ConfigProblem;
 }
 
 export interface LoadOptions {
@@ -50,8 +57,6 @@ export interface LoadOptions {
    * By default as `readsNamedFiles`.
    */
   readonly readsRevocations?: boolean | 'if present' | 'if invalid';
-  /** false by default. */
-  readonly findsWarnings?: boolean;
 }
 
 const maxBytes = 256 * 1024;
@@ -69,7 +74,7 @@ export async function loadConfig(file: string, options?: LoadOptions): Promise<L
 export async function validateConfig(
   content: FileContent,
   file: string,
-  { readsNamedFiles = true, readsRevocations = readsNamedFiles, findsWarnings = false }: LoadOptions = {},
+  { readsNamedFiles = true, readsRevocations = readsNamedFiles }: LoadOptions = {},
 ): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
@@ -120,17 +125,12 @@ export async function validateConfig(
   };
   const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
-  const found = findsWarnings && {
-    warnings: findWarnings(config, revoked).map(problemAt),
-    information: findInformation(config).map(problemAt),
-    writtenIssuers: config.issuers,
-  };
   return {
     kind: 'config',
     config: { ...config, issuers: expandIssuers(config.issuers, toAccountGrammar(config.account)) },
     namedFiles: versions,
     ...(list && { revocations: list }),
-    ...found,
+    written: { config, revoked, problemAt },
   };
 }
 

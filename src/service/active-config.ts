@@ -1,7 +1,7 @@
 // The active configuration: prepares another one beside it, switches all calls to that one in one step, and forgets what is gone.
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from '../check/engine.ts';
 import { toResponseSettings } from '../check/response-settings.ts';
-import type { LoadedConfig } from '../config/load.ts';
+import type { EffectiveConfig } from '../config/load.ts';
 import { type RefusedConfig, refusedConfig } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { type Answers, createAnswers } from '../envoy/answers.ts';
@@ -31,7 +31,7 @@ export interface ActiveConfigs {
    * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
    * that rejected. Rejects only on an internal error, which must end the process.
    */
-  reload(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome>;
+  reload(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome>;
   /** From now on nothing is applied. Does not wait for a reload in progress: the file that it reads may be on a mount that hangs. */
   stop(): void;
 }
@@ -85,7 +85,7 @@ export async function activateFirst(
   let isStopped = false;
   let inOrder: Promise<unknown> = Promise.resolve();
 
-  async function change(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome> {
+  async function change(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome> {
     const refused: WatchOutcome = { kind: 'refused', alsoWatch: loaded.namedFiles ?? [] };
     if (loaded.kind === 'refused') {
       reloads.refused(loaded);

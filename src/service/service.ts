@@ -1,7 +1,7 @@
 // The composition root: starts the parts of the service in order, and stops them in the opposite order.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCheck } from '../check/check.ts';
-import type { LoadedConfig } from '../config/load.ts';
+import type { EffectiveConfig } from '../config/load.ts';
 import type { RefusedConfig } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { startGrpcServer } from '../envoy/grpc-server.ts';
@@ -28,7 +28,7 @@ export interface Service {
   /** The active configuration; a setting that needs a restart may differ from what is in use. */
   config(): Config;
   /** See ActiveConfigs. */
-  reload(loaded: LoadedConfig | RefusedConfig): Promise<WatchOutcome>;
+  reload(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome>;
   /** Reads the revocation list again. A valid one is in force from then on. */
   reloadRevocations(): void;
   reloadStatus(): ReloadStatus;

@@ -1,10 +1,11 @@
-// The built dist/: it runs without node_modules, and `serve` loads neither zod nor the key transport on its main thread.
+// The built dist/: it runs without node_modules, and `serve` loads nothing of the toolkit.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { build } from 'esbuild';
 import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -42,6 +43,34 @@ describe('dist/', () => {
       expect(ended.status).to.equal(status);
     });
   }
+
+  it('loads no module of toolkit/ for serve', async () => {
+    const { metafile } = await build({
+      absWorkingDir: project,
+      entryPoints: { main: 'src/main.ts' },
+      outdir: 'dist',
+      bundle: true,
+      splitting: true,
+      platform: 'node',
+      format: 'esm',
+      packages: 'external',
+      metafile: true,
+      write: false,
+    });
+    const { outputs } = metafile;
+    const isServe = (chunk: string): boolean => outputs[chunk]?.entryPoint === 'src/commands/serve.ts';
+    const chunks = new Set(['dist/main.js', ...Object.keys(outputs).filter(isServe)]);
+    for (const chunk of chunks) {
+      // main.js loads the other commands by dynamic imports; whatever `serve` loads later counts.
+      const imports = outputs[chunk]?.imports.filter(
+        ({ kind }) => chunk !== 'dist/main.js' || kind !== 'dynamic-import',
+      );
+      for (const { path } of imports ?? []) chunks.add(path);
+    }
+    const loaded = [...chunks].flatMap(chunk => Object.keys(outputs[chunk]?.inputs ?? {}));
+    expect(loaded).to.include('src/service/service.ts');
+    expect(loaded.filter(file => file.startsWith('src/toolkit/'))).to.deep.equal([]);
+  });
 
   it('has no language of zod but English', () => {
     const texts = readdirSync(join(project, 'dist')).map(file => readFileSync(join(project, 'dist', file), 'utf8'));

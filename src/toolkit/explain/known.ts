@@ -3,6 +3,7 @@ import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import { listWords } from '../../text/printable.ts';
+import type { SimulatedRequest } from '../offline/check-request.ts';
 
 export interface Known {
   /** As in the record of the check. */
@@ -14,7 +15,7 @@ export interface Known {
   /** Only of a token whose signature is verified. */
   readonly principal: SignedIdentity | undefined;
   readonly config: Config;
-  readonly request: ExplainedRequest;
+  readonly request: SimulatedRequest;
   /** Wall time that the token was judged at, in seconds since the epoch. */
   readonly now: number;
   /** The key ring that was asked for the token's key; undefined if none was. */
@@ -30,15 +31,6 @@ export interface Known {
   readonly missingClaims: readonly string[];
   /** Name and place of an internal error, without its message. */
   readonly fault: string | undefined;
-}
-
-export interface ExplainedRequest {
-  readonly method: string;
-  readonly target: string;
-  /** Lower-case names, a line each, without Authorization. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  /** That of the client, in PEM. */
-  readonly certificate?: string | undefined;
 }
 
 /** Seconds since the epoch; undefined if the token has none or the value is not a number. */

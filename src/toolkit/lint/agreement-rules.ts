@@ -1,6 +1,6 @@
 // Rules where the bootstrap must agree with the configuration: the paths, the hosts, the headers that Envoy sends, and those it lets change.
 import { listWords } from '../../text/printable.ts';
-import { domainOf } from '../render/open-routes.ts';
+import { domainOf } from '../envoy-settings/open-routes.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { isRemovedBefore, refusesUnderscores } from './mutations.ts';
 import { readRegex, readStringMatchers } from './name-pattern.ts';

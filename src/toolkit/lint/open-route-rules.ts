@@ -1,7 +1,7 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
 
+import { documentMethods } from '../envoy-settings/open-routes.ts';
 import type { EnvoyPolicy, PublicRoute } from '../envoy-settings/settings.ts';
-import { documentMethods } from '../render/open-routes.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
 import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';

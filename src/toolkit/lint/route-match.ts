@@ -1,7 +1,7 @@
 // Reads which paths and methods an Envoy route matches.
 
+import { subtreePatterns } from '../envoy-settings/open-routes.ts';
 import type { PublicRoute } from '../envoy-settings/settings.ts';
-import { subtreePatterns } from '../render/open-routes.ts';
 import { maxPatternLength, readRegex, readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 

@@ -2,10 +2,18 @@
 import { toTokenLine } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckRequestMessage } from '../../envoy/protocol.ts';
-import type { ExplainedRequest } from '../explain/known.ts';
+
+export interface SimulatedRequest {
+  readonly method: string;
+  readonly target: string;
+  /** Lower-case names, a line each, without Authorization. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** That of the client, in PEM. */
+  readonly certificate?: string | undefined;
+}
 
 export interface SentRequest {
-  readonly request: ExplainedRequest;
+  readonly request: SimulatedRequest;
   /** Value of the Authorization header, one character for each byte; undefined: the request has none. */
   readonly authorization: string | undefined;
 }

@@ -3,10 +3,6 @@ import { upstreamFields } from '../../authz/principal.ts';
 import { filterNames } from '../envoy-settings/authz-filter.ts';
 import { extension } from '../envoy-settings/extension.ts';
 import { managerSettings, shadowManagerSettings } from '../envoy-settings/manager-settings.ts';
-import { toMembers } from '../envoy-settings/setting.ts';
-import type { EnvoySettings, PublicRoute } from '../envoy-settings/settings.ts';
-import { above, beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
-import { authzFilters, corsMembers } from './authz-filters.ts';
 import {
   documentBytes,
   domainOf,
@@ -17,7 +13,11 @@ import {
   routeFilters,
   unchecked,
   uncheckedByExtAuthz,
-} from './open-routes.ts';
+} from '../envoy-settings/open-routes.ts';
+import { toMembers } from '../envoy-settings/setting.ts';
+import type { EnvoySettings, PublicRoute } from '../envoy-settings/settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
+import { authzFilters, corsMembers } from './authz-filters.ts';
 import { clusterName, servedPaths } from './upstreams.ts';
 
 export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';

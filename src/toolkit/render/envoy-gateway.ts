@@ -4,6 +4,7 @@ import { spellings } from '../../headers/headers.ts';
 import { authzConnection } from '../envoy-settings/authz-cluster.ts';
 import { authzCall, authzCluster, extAuthzSettings } from '../envoy-settings/authz-filter.ts';
 import { clientIdleSetting, ignoredUpgradeSetting } from '../envoy-settings/manager-settings.ts';
+import { documentProblem } from '../envoy-settings/open-routes.ts';
 import { renamed } from '../envoy-settings/setting.ts';
 import type { RenderSettings } from '../envoy-settings/settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
@@ -23,7 +24,6 @@ import {
   toDuration,
   tooMany,
 } from './http-routes.ts';
-import { documentProblem } from './open-routes.ts';
 import { manifest, type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 import { maxClientConnections } from './upstreams.ts';
 

@@ -1,12 +1,12 @@
 // The parts of a bootstrap that ask account-authz, for a bootstrap of your own.
 import { authzClusterSettings } from '../envoy-settings/authz-cluster.ts';
+import { documentBytes } from '../envoy-settings/open-routes.ts';
 import { toMembers } from '../envoy-settings/setting.ts';
 import type { EnvoySettings } from '../envoy-settings/settings.ts';
 import { above, type Members } from '../envoy-settings/tree.ts';
 import { authzFilters } from './authz-filters.ts';
 import { layeredRuntime, shadowIntroduction } from './bootstrap.ts';
 import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
-import { documentBytes } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import { pathClusters } from './upstreams.ts';
 

@@ -1,4 +1,6 @@
 // What data planes of the Gateway API need (Cilium, agentgateway), so that they ask account-authz by the filter ExternalAuth (GEP-1494).
+
+import { dotlessPathPattern } from '../envoy-settings/open-routes.ts';
 import type { RenderSettings } from '../envoy-settings/settings.ts';
 import { inline, type Tree } from '../envoy-settings/tree.ts';
 import { backendTlsPolicy, gatewayApi, referenceGrant, serviceReference } from './authz-service.ts';
@@ -11,7 +13,6 @@ import {
   removing,
   tooMany,
 } from './http-routes.ts';
-import { dotlessPathPattern } from './open-routes.ts';
 import { type RenderedFile, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 export function gatewayApiFiles(settings: RenderSettings): RenderedFiles {

@@ -1,10 +1,16 @@
 // The HTTPRoutes of the targets that speak the Gateway API: the protected one, and the public one, which is served without a check.
 import type { HeaderRule } from '../../headers/header-rule.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../../headers/headers.ts';
+import {
+  documentMethods,
+  domainOf,
+  dotlessPathPattern,
+  hostPattern,
+  publicPathPattern,
+} from '../envoy-settings/open-routes.ts';
 import type { PublicRoute, RenderSettings } from '../envoy-settings/settings.ts';
 import { beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
 import { gatewayApi, serviceAddress } from './authz-service.ts';
-import { documentMethods, domainOf, dotlessPathPattern, hostPattern, publicPathPattern } from './open-routes.ts';
 import { isKubernetesName, manifest } from './rendered-files.ts';
 import { type ServedPath, servedPaths } from './upstreams.ts';
 

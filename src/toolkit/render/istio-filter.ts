@@ -16,12 +16,12 @@ import {
   maxHeadersSetting,
   underscoresSetting,
 } from '../envoy-settings/manager-settings.ts';
+import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from '../envoy-settings/open-routes.ts';
 import { only, toMembers } from '../envoy-settings/setting.ts';
 import { isInPod, type RenderSettings } from '../envoy-settings/settings.ts';
 import { above, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
 import { corsMembers, corsReason, trailersFilter } from './authz-filters.ts';
 import { managerType } from './connection-manager.ts';
-import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from './open-routes.ts';
 
 // Filters of Istio's own policies have the names that these have elsewhere.
 const names = {

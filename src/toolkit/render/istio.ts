@@ -1,13 +1,13 @@
 // What Istio needs, so that the Envoy of a sidecar, a gateway or a waypoint asks account-authz.
 import { authzConnection } from '../envoy-settings/authz-cluster.ts';
 import { authzCall, extAuthzSettings, filterNames, seconds } from '../envoy-settings/authz-filter.ts';
+import { documentProblem } from '../envoy-settings/open-routes.ts';
 import { renamed } from '../envoy-settings/setting.ts';
 import { isInPod, type RenderSettings } from '../envoy-settings/settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
 import { passiveHealthCheck, serviceAddress } from './authz-service.ts';
 import { shadowIntroduction } from './bootstrap.ts';
 import { envoyFilter, podLabels } from './istio-filter.ts';
-import { documentProblem } from './open-routes.ts';
 import { isKubernetesName, manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */

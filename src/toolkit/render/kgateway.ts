@@ -1,5 +1,6 @@
 // What kgateway needs, so that its proxies ask account-authz, a Service, about one HTTPRoute.
 import { authzCall, extAuthzSettings } from '../envoy-settings/authz-filter.ts';
+import { documentProblem, dotlessPathPattern } from '../envoy-settings/open-routes.ts';
 import { renamed } from '../envoy-settings/setting.ts';
 import type { RenderSettings } from '../envoy-settings/settings.ts';
 import { beside, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
@@ -23,7 +24,6 @@ import {
   routeMethods,
   toDuration,
 } from './http-routes.ts';
-import { documentProblem, dotlessPathPattern } from './open-routes.ts';
 import { manifest, type RenderedFiles, renderedFile } from './rendered-files.ts';
 
 const group = 'gateway.kgateway.dev';

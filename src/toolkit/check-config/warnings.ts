@@ -1,30 +1,35 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
-import { issuerPlaceholder, overlap, parseIssuerTemplate } from '../authz/issuer-template.ts';
-import { grantsOf, parseGrant } from '../authz/permission.ts';
-import { permissionGrid } from '../authz/permission-grid.ts';
-import { isAccountLabel } from '../authz/places/host-place.ts';
-import { toAccountGrammar } from '../authz/places/places.ts';
-import { isAccount } from '../authz/principal.ts';
+import { issuerPlaceholder, overlap, parseIssuerTemplate } from '../../authz/issuer-template.ts';
+import { grantsOf, parseGrant } from '../../authz/permission.ts';
+import { permissionGrid } from '../../authz/permission-grid.ts';
+import { isAccountLabel } from '../../authz/places/host-place.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
+import { isAccount } from '../../authz/principal.ts';
 import {
   coversTemplate,
   defaultAccountParameter,
   type RouteTemplate,
   toRouteTemplate,
-} from '../authz/route-template.ts';
-import { compileRoutes, matchRoutes, type RouteMatch } from '../authz/route-tree.ts';
-import { quotedPrintable } from '../text/printable.ts';
-import { compileSource, textOf } from '../token/claim-source.ts';
-import { createOverlapIndex } from './route-rules.ts';
-import type { Config, IssuerConfig } from './schema.ts';
-import type { PathProblem } from './yaml-document.ts';
+} from '../../authz/route-template.ts';
+import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-tree.ts';
+import type { WrittenConfig } from '../../config/load.ts';
+import { createOverlapIndex } from '../../config/route-rules.ts';
+import type { Config, IssuerConfig } from '../../config/schema.ts';
+import type { PathProblem } from '../../config/yaml-document.ts';
+import { quotedPrintable } from '../../text/printable.ts';
+import { compileSource, textOf } from '../../token/claim-source.ts';
 
-/** What the entries of the revocation list name. */
-interface Revoked {
-  readonly iss: ReadonlySet<string>;
-  readonly acc: ReadonlySet<string>;
+type Revoked = WrittenConfig['revoked'];
+
+/** What check-config says of a valid configuration: what is rarely meant, and what is right and should be known. */
+export function findRemarks({ config, revoked, problemAt }: WrittenConfig) {
+  return {
+    warnings: findWarnings(config, revoked).map(problemAt),
+    information: findInformation(config).map(problemAt),
+  };
 }
 
-export function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
+function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
   return [
     ...config.apps.flatMap((app, i) => {
       const message = app === '*' ? undefined : literal(app, /\*/, '"*" alone stands for all applications');
@@ -40,7 +45,7 @@ export function findWarnings(config: Config, revoked: Revoked): readonly PathPro
 }
 
 /** Not wrong, so never an error: what nothing but the API decides. */
-export function findInformation({ routes, account: { parameter }, identityHeaders }: Config): readonly PathProblem[] {
+function findInformation({ routes, account: { parameter }, identityHeaders }: Config): readonly PathProblem[] {
   return routes.flatMap(({ path }, i) => {
     if (namesAccount(toRouteTemplate(path, parameter))) return [];
     const duty = `which must compare the account that it serves with ${identityHeaders}acc`;

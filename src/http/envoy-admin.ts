@@ -1,7 +1,8 @@
 // The admin interface of an Envoy: its URL, and one bounded request to it.
-import { readStart, sendRequest } from '../http/send-request.ts';
+
 import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
+import { readStart, sendRequest } from './send-request.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
 export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { openLogDestination } from '../../src/service/log-destination.ts';
+import { openLogDestination } from '../../src/files/log-destination.ts';
 
 describe('log destination', () => {
   const directory = mkdtempSync(join(tmpdir(), 'log-destination-'));

@@ -1,10 +1,10 @@
 // What Envoy serves without a check: public routes, the metadata document of RFC 9728, and the 404 for everything else.
 import type { HostEntry } from '../../authz/places/host-place.ts';
-import { filterNames, routeMutations } from '../envoy-settings/authz-filter.ts';
-import { typed } from '../envoy-settings/extension.ts';
-import { methodOverridePattern } from '../envoy-settings/method-override.ts';
-import type { EnvoySettings, MetadataDocument, PublicRoute } from '../envoy-settings/settings.ts';
-import { above, inline, type Members, type Tree } from '../envoy-settings/tree.ts';
+import { filterNames, routeMutations } from './authz-filter.ts';
+import { typed } from './extension.ts';
+import { methodOverridePattern } from './method-override.ts';
+import type { EnvoySettings, MetadataDocument, PublicRoute } from './settings.ts';
+import { above, inline, type Members, type Tree } from './tree.ts';
 
 type PublicPath = Pick<PublicRoute, 'path' | 'subtree' | 'characters'>;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { parseRequestTarget } from '../../../src/authz/path.ts';
 import { compileRoutes, matchRoutes } from '../../../src/authz/route-tree.ts';
-import { publicPathPattern } from '../../../src/toolkit/render/open-routes.ts';
+import { publicPathPattern } from '../../../src/toolkit/envoy-settings/open-routes.ts';
 import { runs } from '../../support/foreign-bytes.ts';
 
 const pattern = RE2JS.compile(publicPathPattern({ path: '/files', subtree: true, characters: 'rfc3986' }));

@@ -1,14 +1,14 @@
 // Finds and formats what is wrong with an Envoy bootstrap or with a dump of a running Envoy. Prints no value of it, which may be a secret.
-import { type ConfigProblem, formatProblems, formatRemarks, toPlace, toProblem } from '../config/problems.ts';
-import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
-import { loadBoundedFile } from '../files/bounded-file.ts';
-import { memberOf, parseBoundedJson } from '../json/strict-json.ts';
-import { printable } from '../text/printable.ts';
-import type { EnvoyRelevantConfig } from '../toolkit/envoy-settings/settings.ts';
-import { describeForeignFile } from '../toolkit/lint/foreign-file.ts';
-import { type LintResult, lintEnvoy } from '../toolkit/lint/lint.ts';
-import type { ValuePath } from '../toolkit/lint/proto-value.ts';
-import { askEnvoyAdmin } from './envoy-admin.ts';
+import { type ConfigProblem, formatProblems, formatRemarks, toPlace, toProblem } from '../../config/problems.ts';
+import { parseYamlDocument, type TextProblem } from '../../config/yaml-document.ts';
+import { loadBoundedFile } from '../../files/bounded-file.ts';
+import { askEnvoyAdmin } from '../../http/envoy-admin.ts';
+import { memberOf, parseBoundedJson } from '../../json/strict-json.ts';
+import { printable } from '../../text/printable.ts';
+import type { EnvoyRelevantConfig } from '../envoy-settings/settings.ts';
+import { describeForeignFile } from './foreign-file.ts';
+import { type LintResult, lintEnvoy } from './lint.ts';
+import type { ValuePath } from './proto-value.ts';
 
 interface EnvoyProblems {
   /** One line for each; empty if there is none. */
