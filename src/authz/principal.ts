@@ -38,10 +38,12 @@ export interface Identity {
   readonly iss: string;
   /** Undefined if it is absent, of another type, or longer than a revocation list can name. */
   readonly jti: string | undefined;
+  /** The session (OpenID Connect Core). Undefined likewise. */
+  readonly sid: string | undefined;
 }
 
 /** The caller of one request. The log has every field, in the order of `toPrincipal`. */
-export interface Principal extends Pick<Identity, 'uid' | 'app' | 'actor' | 'iss' | 'jti'> {
+export interface Principal extends Pick<Identity, 'uid' | 'app' | 'actor' | 'iss' | 'jti' | 'sid'> {
   /** The addressed account; where the request addresses none of the token, the account of a token that has exactly one. */
   readonly acc: Account | undefined;
   /** The one role that decides; undefined without an addressed account, and if the token has none that the configuration names. */
@@ -65,6 +67,7 @@ const learnedBy = {
   iss: 'upstream',
   actor: 'upstream',
   jti: 'log',
+  sid: 'log',
 } as const satisfies Record<keyof Principal, 'log' | 'upstream'>;
 
 type IdentityField = keyof typeof learnedBy;
@@ -118,8 +121,8 @@ export function foldAccountCase(text: string, { lower }: AccountGrammar): string
 
 /** The caller of a request that addresses an account of the token. */
 export function toPrincipal(identity: Identity, acc: Account | undefined, role?: string, scope?: string): Principal {
-  const { uid, app, iss, actor, jti } = identity;
-  return { uid, app, acc, role, scope, actor, iss, jti };
+  const { uid, app, iss, actor, jti, sid } = identity;
+  return { uid, app, acc, role, scope, actor, iss, jti, sid };
 }
 
 /** The caller of a request that addresses no account of the token, or was refused before it was known to. */

@@ -130,8 +130,8 @@ export function createEngine(options: {
         if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, signed, kid, cache };
         const { identity, iat } = claims;
         const { decision, principal } = authorize(policy, outcome, identity, acc => {
-          const { uid, app, iss, jti } = identity;
-          return revocations()?.find({ uid, app, acc, iss, jti, iat }, now());
+          const { uid, app, iss, jti, sid } = identity;
+          return revocations()?.find({ uid, app, acc, iss, jti, sid, iat }, now());
         });
         return { decision, route, principal, signed: undefined, kid, cache };
       };

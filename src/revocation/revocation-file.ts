@@ -148,6 +148,7 @@ const identityRule = 'must be 1 to 128 visible ASCII characters without space , 
 const timeRule = 'must be an RFC 3339 time such as 2026-11-23T04:00:00Z';
 
 const identity = (text: string): string | undefined => (isIdentityField(text) ? undefined : identityRule);
+const notEmpty = (text: string): string | undefined => (text === '' ? 'must not be empty' : undefined);
 const time = (text: string): string | undefined => (parseDateTime(text) === undefined ? timeRule : undefined);
 
 // A value that no accepted token has would stop nobody, although whoever wrote it believes so.
@@ -162,8 +163,9 @@ const rules: ReadonlyMap<string, (text: string) => string | undefined> = new Map
         : 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..',
   ],
   ['app', identity],
-  // A line is shorter than the longest jti of a token.
-  ['jti', text => (text === '' ? 'must not be empty' : undefined)],
+  // A line is shorter than the longest sid and jti of a token.
+  ['sid', notEmpty],
+  ['jti', notEmpty],
   ['issuedBefore', time],
   ['expires', time],
 ]);

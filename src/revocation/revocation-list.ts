@@ -1,8 +1,8 @@
 // The revocation list as an index: a verified token costs one look-up for each combination of selectors in the list, whatever its length.
 import { hash } from 'node:crypto';
 
-/** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
-export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
+/** What an entry selects tokens by. The last two may have any character, also the separator of a key. */
+export const selectorNames = ['iss', 'uid', 'acc', 'app', 'sid', 'jti'] as const;
 type SelectorName = (typeof selectorNames)[number];
 
 /** An entry of the list. */
@@ -24,6 +24,7 @@ export interface RevocableToken {
   /** The addressed account, if it is one of the token. */
   readonly acc: string | undefined;
   readonly jti: string | undefined;
+  readonly sid: string | undefined;
   /** In seconds since the epoch. */
   readonly iat: number | undefined;
 }
@@ -112,7 +113,9 @@ function joinSelectors(names: readonly SelectorName[], values: Revocation['value
   for (const name of names) {
     const value = values[name];
     if (value === undefined) return undefined;
-    key = key === undefined ? value : `${key}\0${value}`;
+    // With its length, so that where it ends does not depend on what it has.
+    const part = name === 'sid' ? `${value.length}\0${value}` : value;
+    key = key === undefined ? part : `${key}\0${part}`;
   }
   return key;
 }

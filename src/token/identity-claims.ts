@@ -85,8 +85,9 @@ export function parseIdentity(payload: unknown, rules: IdentityRules): Identity 
   const actor = parseActor(payload, rules);
   if (typeof actor === 'object') return actor;
   const otherScopes = rules.scopes && isEmpty(scope) ? describeClaim(payload, rules.scope) : undefined;
-  const [issuerAccounts, iss, jti] = [rules.accounts, rules.issuer, parseId(payload)];
-  return { uid, app, accounts, issuerAccounts, role, scope, otherScopes, actor, iss, jti };
+  const { accounts: issuerAccounts, issuer: iss } = rules;
+  const ids = { jti: parseTokenId(payload), sid: parseSessionId(payload) };
+  return { uid, app, accounts, issuerAccounts, role, scope, otherScopes, actor, iss, ...ids };
 }
 
 /** Those of its fields that are right, although another claim of the token is wrong. Its signature is verified. */
@@ -100,7 +101,8 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
     acc: typeof accounts === 'string' ? accounts : undefined,
     actor: right(parseActor(payload, rules)),
     iss: rules.issuer,
-    jti: parseId(payload),
+    jti: parseTokenId(payload),
+    sid: parseSessionId(payload),
   };
 }
 
@@ -112,10 +114,17 @@ const none: readonly string[] = [];
 const maxIdLength = 1024;
 
 // A revocation list names it by its text.
-function parseId(payload: unknown): string | undefined {
+function parseTokenId(payload: unknown): string | undefined {
   const jti = memberOf(payload, 'jti');
-  if (Number.isSafeInteger(jti)) return String(jti);
-  return typeof jti === 'string' && jti.length <= maxIdLength ? jti : undefined;
+  return Number.isSafeInteger(jti) ? String(jti) : toId(jti);
+}
+
+function parseSessionId(payload: unknown): string | undefined {
+  return toId(memberOf(payload, 'sid'));
+}
+
+function toId(claim: unknown): string | undefined {
+  return typeof claim === 'string' && claim.length <= maxIdLength ? claim : undefined;
 }
 
 function parseActor(payload: unknown, { actor }: IdentityRules): string | Refusal | undefined {

@@ -297,7 +297,7 @@ describe('any bytes', () => {
 
   it('of a line of the revocation list give an entry that selects tokens, or printable problems', () => {
     const known = [
-      { iss: issuer, uid: 'u-1', acc: 'acct1', app: 'web', jti: 'j', issuedBefore: '2026-11-23T04:00:00Z' },
+      { iss: issuer, uid: 'u-1', acc: 'acct1', app: 'web', sid: 's', jti: 'j', issuedBefore: '2026-11-23T04:00:00Z' },
       { uid: 'u-1', expires: '2026-11-23T04:00:00+01:00' },
     ];
     const lines = fc.oneof(

@@ -104,6 +104,7 @@ export function allowMessage(): Buffer {
     actor: undefined,
     iss: 'https://idp.test',
     jti: undefined,
+    sid: undefined,
   };
   const context = { requestId: 'none', receivedHeaders: [], principal };
   return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));

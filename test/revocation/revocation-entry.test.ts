@@ -17,10 +17,10 @@ describe('revocation entry', () => {
 
   it('has the members of the line, and times in seconds', () => {
     const line =
-      '{"jti":"7f3c","uid":"alice","acc":"a.b","app":"web","iss":"https://auth.example.com","issuedBefore":"2026-11-23T04:00:00Z","expires":"2026-11-24t05:00:00.5+01:00"}';
+      '{"jti":"7f3c","sid":"08a5","uid":"alice","acc":"a.b","app":"web","iss":"https://auth.example.com","issuedBefore":"2026-11-23T04:00:00Z","expires":"2026-11-24t05:00:00.5+01:00"}';
     expect(parseRevocation(Buffer.from(line))).to.deep.equal({
       kind: 'revocation',
-      values: { jti: '7f3c', uid: 'alice', acc: 'a.b', app: 'web', iss: 'https://auth.example.com' },
+      values: { jti: '7f3c', sid: '08a5', uid: 'alice', acc: 'a.b', app: 'web', iss: 'https://auth.example.com' },
       issuedBefore: Date.UTC(2026, 10, 23, 4) / 1000,
       expires: Date.UTC(2026, 10, 24, 4) / 1000 + 0.5,
     });
@@ -44,7 +44,7 @@ describe('revocation entry', () => {
   ];
   for (const line of good) it(`may be ${line.slice(0, 40)}`, () => expect(problemsOf(line)).to.deep.equal([]));
 
-  const unknown = 'is not a known member: the members are iss, uid, acc, app, jti, issuedBefore, expires';
+  const unknown = 'is not a known member: the members are iss, uid, acc, app, sid, jti, issuedBefore, expires';
   const identity = 'must be 1 to 128 visible ASCII characters without space , ; and "';
   const account = 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..';
   const time = 'must be an RFC 3339 time such as 2026-11-23T04:00:00Z';
@@ -66,8 +66,8 @@ describe('revocation entry', () => {
     [Buffer.from([...Buffer.from('{"uid":"'), 0xff, ...Buffer.from('"}')]), 'must be text in UTF-8'],
     ['{"uid":"a","uid":"a"}', 'must not have a member twice'],
     ['{"uid":"a","\\u0075id":"b"}', 'must not have a member twice'],
-    ['{}', 'must have at least one of iss, uid, acc, app, jti'],
-    ['{"expires":"2026-11-23T04:00:00Z"}', 'must have at least one of iss, uid, acc, app, jti'],
+    ['{}', 'must have at least one of iss, uid, acc, app, sid, jti'],
+    ['{"expires":"2026-11-23T04:00:00Z"}', 'must have at least one of iss, uid, acc, app, sid, jti'],
     ['{"uid":"a","role":"b"}', `role: ${unknown}`],
     ['{"UID":"a"}', `UID: ${unknown}`],
     ['{"__proto__":{"uid":"a"}}', `__proto__: ${unknown}`],
@@ -85,6 +85,7 @@ describe('revocation entry', () => {
     ['{"acc":".."}', `acc: ${account}`],
     ['{"iss":""}', 'iss: must be 1 to 1024 visible ASCII characters'],
     ['{"jti":""}', 'jti: must not be empty'],
+    ['{"sid":""}', 'sid: must not be empty'],
     ['{"uid":"a","issuedBefore":"yesterday"}', `issuedBefore: ${time}`],
     ['{"uid":"a","issuedBefore":"2026-11-23"}', `issuedBefore: ${time}`],
     ['{"uid":"a","expires":"2026-02-30T00:00:00Z"}', `expires: ${time}`],

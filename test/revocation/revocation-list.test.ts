@@ -12,6 +12,7 @@ interface Entry {
   readonly acc?: string | undefined;
   readonly app?: string | undefined;
   readonly jti?: string | undefined;
+  readonly sid?: string | undefined;
   readonly issuedBefore?: number | undefined;
   readonly expires?: number | undefined;
 }
@@ -27,7 +28,7 @@ const now = 1_700_000_000;
 
 function tokenOf(changes: Partial<RevocableToken> = {}): RevocableToken {
   const { iss, uid, app, acc } = principal();
-  return { iss, uid, app, acc, jti: undefined, iat: undefined, ...changes };
+  return { iss, uid, app, acc, jti: undefined, sid: undefined, iat: undefined, ...changes };
 }
 
 describe('revocation list', () => {
@@ -47,7 +48,7 @@ describe('revocation list', () => {
 
   for (const name of selectorNames) {
     it(`matches by ${name} alone, byte for byte, and reports ${name}`, () => {
-      const token = tokenOf({ jti: 'Id-1' });
+      const token = tokenOf({ jti: 'Id-1', sid: 'Session-1' });
       const value = token[name] ?? '';
       expect(listOf({ [name]: value }).find(token, now)).to.equal(name);
       expect(listOf({ [name]: value.toUpperCase() }).find(token, now)).to.equal(undefined);
@@ -65,6 +66,7 @@ describe('revocation list', () => {
   it('distinguishes two values from one value that contains the separator', () => {
     const list = listOf({ app: 'a', jti: 'b\0c' });
     expect(list.find(tokenOf({ jti: 'b\0c', app: 'a' }), now)).to.equal('app, jti');
+    expect(listOf({ sid: 'a', jti: 'b\0c' }).find(tokenOf({ sid: 'a\0b', jti: 'c' }), now)).to.equal(undefined);
     expect(listOf({ acc: 'a', app: 'b', jti: 'c' }).find(tokenOf({ acc: 'a', jti: 'b\0c' }), now)).to.equal(undefined);
   });
 
@@ -114,18 +116,27 @@ describe('revocation list', () => {
     const small = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
     const time = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
     const entry = fc
-      .record({ iss: small, uid: small, acc: small, app: small, jti: small, issuedBefore: time, expires: time })
+      .record({
+        iss: small,
+        uid: small,
+        acc: small,
+        app: small,
+        sid: small,
+        jti: small,
+        issuedBefore: time,
+        expires: time,
+      })
       .filter(each => selectorNames.some(name => each[name] !== undefined));
     const value = fc.constantFrom('a', 'b', 'c');
-    const claims = fc.record({ iss: value, uid: value, acc: value, app: value, jti: small, iat: time });
+    const claims = fc.record({ iss: value, uid: value, acc: value, app: value, sid: small, jti: small, iat: time });
     fc.assert(
-      fc.property(fc.array(entry, { maxLength: 40, size: 'max' }), claims, (entries, { jti, iat, ...fields }) => {
+      fc.property(fc.array(entry, { maxLength: 40, size: 'max' }), claims, (entries, token) => {
+        const { iat } = token;
         const list = listOf(...entries);
-        const token = { ...fields, jti, iat };
         for (let at = -1; at <= 7; at += 1) {
           const matching = entries.filter(
             each =>
-              selectorNames.every(name => each[name] === undefined || each[name] === { ...fields, jti }[name]) &&
+              selectorNames.every(name => each[name] === undefined || each[name] === token[name]) &&
               (each.issuedBefore === undefined || iat === undefined || iat < each.issuedBefore) &&
               (each.expires === undefined || at < each.expires),
           );

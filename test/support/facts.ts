@@ -86,6 +86,7 @@ export function principal(
     actor: undefined,
     iss: 'https://idp.test',
     jti: undefined,
+    sid: undefined,
     ...changes,
     acc: account(changes.acc ?? 'acct1'),
   };
@@ -105,6 +106,7 @@ export function identity(
     actor?: string;
     iss?: string;
     jti?: string;
+    sid?: string;
   } = {},
 ): Identity {
   const { acc = 'acct1', accounts, issuerAccounts = ['*'], role = 'owner', ...others } = changes;
@@ -123,6 +125,7 @@ export function identity(
     actor: undefined,
     iss: 'https://idp.test',
     jti: undefined,
+    sid: undefined,
     ...others,
   };
 }

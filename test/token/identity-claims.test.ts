@@ -7,7 +7,7 @@ import { type Changes, keysOf, many, objectOf, type Rules, read } from './parsed
 const noneSound = 'the token has no account inside the grammar';
 const noneClaimed = 'the token has no account that its issuer may speak for';
 const byCommas: Rules = { claims: { acc: { wordsOf: 'orgs', by: ',' } } };
-const rest = { scope: [], actor: undefined, jti: undefined };
+const rest = { scope: [], actor: undefined, jti: undefined, sid: undefined };
 
 describe('accounts of a token', () => {
   const rows: readonly (readonly [name: string, changes: Changes, accounts: unknown, rules?: Rules])[] = [
@@ -120,12 +120,14 @@ describe('other claims of the identity', () => {
     for (const sub of [7, null, ['x'], 'a b', '']) expect(read({ act: { sub } }, actor)).to.match(/^actor (?:is|has) /);
   });
 
-  it('keep jti as a revocation list names it: a string of at most 1024 characters, or the digits of a safe integer', () => {
+  it('keep jti and sid as a revocation list names them: a string of at most 1024 characters; of a jti, the digits of a safe integer', () => {
     expect(read({ jti: 'a b' })).to.include({ jti: 'a b' });
     expect(read({ jti: 'a'.repeat(1024) })).to.include({ jti: 'a'.repeat(1024) });
     expect(read({ jti: 42 })).to.include({ jti: '42' });
     for (const jti of ['a'.repeat(1025), 1.5, 2 ** 53, ['a'], null])
       expect(read({ jti })).to.include({ jti: undefined });
+    expect(read({ sid: 'a b' })).to.include({ sid: 'a b' });
+    for (const sid of ['a'.repeat(1025), 42, ['a'], null]) expect(read({ sid })).to.include({ sid: undefined });
   });
 
   it('require a valid JSON Pointer', () => {
@@ -175,13 +177,14 @@ describe('other claims of the identity', () => {
 describe('parseSignedIdentity', () => {
   it('has the claims that are right although another one is wrong', () => {
     const rules = claimRules({ claims: { actor: 'act' } });
-    expect(parseSignedIdentity(claims({ app: 7, jti: 9, act: 'bot' }), rules)).to.deep.equal({
+    expect(parseSignedIdentity(claims({ app: 7, jti: 9, sid: 's', act: 'bot' }), rules)).to.deep.equal({
       uid,
       app: undefined,
       acc: 'acct1',
       actor: 'bot',
       iss: issuer,
       jti: '9',
+      sid: 's',
     });
     expect(parseSignedIdentity(claims({ acc: ['a', 'b'], act: [] }), rules)).to.include({
       app: 'web',

@@ -11,13 +11,14 @@ export type Changes = Readonly<Record<string, unknown>>;
 export function read(changes: Changes, rules?: Rules): unknown {
   const parsed = parseIdentity(claims(changes), claimRules(rules));
   if ('kind' in parsed) return detailOf(parsed);
-  const { accounts, role, scope, actor, jti } = parsed;
+  const { accounts, role, scope, actor, jti, sid } = parsed;
   return {
     accounts: typeof accounts === 'string' ? accounts : 'kind' in accounts ? accounts.detail : [...accounts],
     role: plain(role),
     scope: plain(scope),
     actor,
     jti,
+    sid,
   };
 }
 

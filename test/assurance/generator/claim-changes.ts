@@ -176,7 +176,9 @@ export const claims: readonly TokenRow[] = [
     edges.push(exp + tolerance);
   }),
   row(2, 'iat is absent', draft => drop(draft.payload, 'iat')),
-  row(2, 'another jti', (draft, { random }) => set(draft.payload, 'jti', random.pick([...tokenIds, ...oddValues]))),
+  row(2, 'another jti or sid', (draft, { random }) =>
+    set(draft.payload, random.pick(['jti', 'sid']), random.pick([...tokenIds, ...oddValues])),
+  ),
   row(5, 'a claim twice', (draft, context) => {
     const { random } = context;
     const [name, value] = random.pick(draft.payload);

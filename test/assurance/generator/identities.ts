@@ -24,7 +24,7 @@ export const certificates = ['one', 'two'].map(each => {
   return { pem, thumbprint: createHash('sha256').update(bytes).digest('base64url') };
 });
 
-/** Values of `jti`. */
+/** Values of `jti` and `sid`. */
 export const tokenIds = ['t-1', 'T-1', 't-10', '0', 'a\u0000b', 'ü', ' t-1', 'x'.repeat(200), '7f3c'] as const;
 
 export const uids = ['u-1', '0', '17', '9007199254740991', "!#$%&'()*+-./:<=>?@[\\]^_`{|}~", 'u'.repeat(128)] as const;

@@ -20,13 +20,16 @@ function createEntry(random: Random, issuers: readonly string[]): RevocationEntr
     [3, ['acc']],
     [3, ['uid', 'acc']],
     [2, ['acc', 'app']],
+    [3, ['sid']],
     [2, ['iss', 'jti']],
+    [1, ['sid', 'jti']],
     [2, ['iss', 'uid', 'acc', 'app']],
-    [1, ['iss', 'uid', 'acc', 'app', 'jti']],
+    [1, ['iss', 'uid', 'acc', 'app', 'sid', 'jti']],
     [1, ['iss', 'app']],
   ]);
   const values = {
     jti: random.pick(tokenIds),
+    sid: random.pick(tokenIds),
     uid: random.pick(uids),
     acc: random.pick(accounts),
     app: random.pick(['web', 'mobile/2', 'Web', '*']),

@@ -46,7 +46,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const hasIat = random.chance(0.85);
   if (hasIat) claim('iat', iat);
   claim('exp', exp);
-  if (random.chance(0.6)) claim('jti', random.pick(tokenIds));
+  for (const name of ['jti', 'sid']) if (random.chance(0.6)) claim(name, random.pick(tokenIds));
   claim(issuer.claims.uid, asClaim(random.pick(uids)));
   claim(issuer.claims.app, app);
   claim(

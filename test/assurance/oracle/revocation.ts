@@ -1,6 +1,7 @@
 // Whether a token is revoked, by the contract, "Revocation": a linear search of the list.
 export interface RevocationEntry {
   readonly jti?: string;
+  readonly sid?: string;
   readonly uid?: string;
   readonly acc?: string;
   readonly app?: string;
@@ -20,6 +21,8 @@ export interface RevocableToken {
   readonly acc: string | undefined;
   /** Undefined if the claim is absent or neither a string nor a safe integer. */
   readonly jti: string | undefined;
+  /** Undefined if the claim is no string. */
+  readonly sid: string | undefined;
   readonly iat: number | undefined;
 }
 
@@ -33,6 +36,7 @@ export function isRevoked(entries: readonly RevocationEntry[], token: RevocableT
       return false;
     // All members of the entry must be equal.
     if (entry.jti !== undefined && entry.jti !== token.jti) return false;
+    if (entry.sid !== undefined && entry.sid !== token.sid) return false;
     if (entry.uid !== undefined && entry.uid !== token.uid) return false;
     if (entry.acc !== undefined && entry.acc !== token.acc) return false;
     if (entry.app !== undefined && entry.app !== token.app) return false;

@@ -11,6 +11,7 @@ export interface Claims {
   readonly iss: string;
   readonly actor: string | undefined;
   readonly jti: string | undefined;
+  readonly sid: string | undefined;
   /** Those that the issuer may speak for, different ones. */
   readonly accounts: readonly string[];
   /** Undefined: `token_invalid`. */
@@ -224,7 +225,7 @@ function claimsOf(
   }
   const isScopeRead = settings.scopes !== undefined;
   if (isScopeRead && !hasAccount(claims.scope) && scopesFor(payload, issuer, '') === undefined) return undefined;
-  const jti = payload.get('jti');
+  const [jti, sid] = [payload.get('jti'), payload.get('sid')];
   return {
     uid,
     app,
@@ -232,6 +233,7 @@ function claimsOf(
     actor,
     accounts,
     jti: typeof jti === 'string' ? jti : Number.isSafeInteger(jti) ? String(jti) : undefined,
+    sid: typeof sid === 'string' ? sid : undefined,
     rolesFor: acc => {
       const value = claimIn(payload, roleText, acc);
       return value === undefined ? [] : namesOf(value, claims.role, acc, issuer);
