@@ -16,11 +16,13 @@ export function refuseAmbiguousHeaders(
   { identityPrefix, places, tokenPlaces }: NeededHeaders,
   headers: RequestHeaders,
 ): Refusal | undefined {
-  const connection = headers.get('connection');
+  const nominated = nominatedNames(headers);
+  if (nominated.length > maxNominated)
+    return refusal('request_invalid', `connection with more than ${maxNominated} names`);
   const isNeeded = (name: string): boolean =>
     name.startsWith(identityPrefix) ||
     [...places, ...tokenPlaces.places].some(({ headers: read }) => read?.includes(name));
-  if (connection?.some(line => nominates(line, isNeeded)))
+  if (nominated.some(isNeeded))
     return refusal('request_invalid', 'connection nominates a header that the upstream needs');
   const contentType = places.some(({ hasCharset }) => hasCharset) ? headers.get('content-type') : undefined;
   if (contentType !== undefined && !hasPlainCharset(contentType))
@@ -28,12 +30,17 @@ export function refuseAmbiguousHeaders(
   return undefined;
 }
 
-// RFC 9110 section 7.6.1: a proxy removes the headers that `connection` names. Envoy forwards it with an upgrade.
-export function nominates(line: string, isNeeded: (name: string) => boolean): boolean {
-  return line
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .some(isNeeded);
+const maxNominated = 256;
+
+/** RFC 9110 section 7.6.1: a proxy removes the headers that `connection` names. Envoy forwards it with an upgrade. One more than the bound at most. */
+export function nominatedNames(headers: RequestHeaders): readonly string[] {
+  const lines = headers.get('connection');
+  return lines === undefined
+    ? []
+    : lines
+        .join()
+        .toLowerCase()
+        .split(/[\s,]+/, maxNominated + 1);
 }
 
 const charsets = /charset[^a-z=;]*=/g;

@@ -1,7 +1,7 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
 import { addressedAccount } from './account.ts';
-import { nominates, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
+import { nominatedNames, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import type { DetailOf } from './checks.ts';
 import { parseRequestTarget } from './path.ts';
 import {
@@ -102,8 +102,7 @@ const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** A browser sends its cookies for any page that asks, so what changes anything, and a socket, must come from a page of `token.origins`. */
 function refuseForeignPage({ origins }: TokenPlaces, { method, headers }: RequestFacts): Refusal | undefined {
-  const isUpgrade = headers.get('connection')?.some(line => nominates(line, name => name === 'upgrade')) ?? false;
-  if (readingMethods.has(method) && !isUpgrade) return undefined;
+  if (readingMethods.has(method) && !nominatedNames(headers).includes('upgrade')) return undefined;
   const [origin, ...others] = headers.get('origin') ?? [];
   if (origin === undefined) return refusal('origin_forbidden', 'no origin beside a token in a cookie');
   if (others.length > 0) return refusal('origin_forbidden', 'more than one origin');

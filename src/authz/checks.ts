@@ -52,6 +52,7 @@ export const checks = {
       'path outside the grammar':
         'a path starts with / and has non-empty segments, without ; and encoded / \\ % . ; ? and control characters',
       'a dot segment in the path': 'no segment may be . or ..',
+      'a segment of nothing but dots and white space': 'servers drop such a segment, or the end of it',
     },
   },
   authorization: {
@@ -62,6 +63,7 @@ export const checks = {
       'an empty token header': oneToken,
       'a list in a token header': oneToken,
       'a look-alike of a token header': oneToken,
+      'more than {} cookies': 'the client must send fewer cookies, or the service set fewer',
       'a token cookie twice': oneToken,
       'an empty token cookie': oneToken,
       'a token cookie in quotes': oneToken,
@@ -79,6 +81,7 @@ export const checks = {
       'a look-alike of an account parameter': oneSpelling,
       'a parameter that overrides the method':
         'the client must send the method itself, without _method and x-http-method-override in the query',
+      'connection with more than {} names': 'the client must name fewer headers in connection',
       'connection nominates a header that the upstream needs':
         'connection must not name an identity header, an account header or a token header',
       'content-type with an ambiguous charset':

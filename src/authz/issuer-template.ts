@@ -43,18 +43,17 @@ export function someIssuer(issuer: string, accounts: readonly string[]): string 
 
 /** Whether some text fits both. Each may have `{acc}` or none. */
 export function overlap(one: string, other: string, grammar: AccountGrammar): boolean {
-  const [parts, otherParts] = [one.split('/'), other.split('/')];
-  return (
-    parts.length === otherParts.length &&
-    parts.every((part, i) => {
-      const otherPart = otherParts[i] ?? '';
-      return part === otherPart || fits(part, otherPart, grammar) || fits(otherPart, part, grammar);
-    })
-  );
-}
-
-function fits(part: string, literal: string, grammar: AccountGrammar): boolean {
-  if (part === issuerPlaceholder) return isAccount(literal, grammar);
-  const dot = literal.indexOf('.');
-  return part === `${issuerPlaceholder}${literal.slice(dot)}` && isAccountLabel(literal.slice(0, dot));
+  const [template, otherTemplate] = [parseIssuerTemplate(one), parseIssuerTemplate(other)];
+  if (template === 'misplaced' || otherTemplate === 'misplaced') return false;
+  if (template === undefined || otherTemplate === undefined) {
+    const [found, text] = template === undefined ? [otherTemplate, one] : [template, other];
+    return found === undefined ? one === other : accountInIssuer(found, text, grammar) !== undefined;
+  }
+  const both = [template, otherTemplate].sort((first, second) => first.before.length - second.before.length);
+  const [earlier = template, later = otherTemplate] = both;
+  // Where the later account stands behind, the earlier one is literal text of the other: no account has / ? or #, and no label a dot.
+  const rest = later.before.slice(earlier.before.length);
+  const [account] = (earlier.isLabel ? /^[^/?#.]+/ : /^[^/?#]+/).exec(rest) ?? ['account'];
+  const text = earlier.before + account + earlier.after;
+  return both.every(each => accountInIssuer(each, text, grammar) !== undefined);
 }

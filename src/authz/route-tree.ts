@@ -61,6 +61,8 @@ interface RouteNode {
   readonly literal: string;
   /** By literal in lower case: those that differ only in case. */
   literals: Map<string, RouteNode[]> | undefined;
+  /** The lengths of these literals, once each: a segment is cut at each of them, and not at each of its signs. */
+  lengths: number[] | undefined;
   /** The branch of `:account_id` and of every other parameter. */
   parameter: RouteNode | undefined;
   /** Routes whose template ends here. */
@@ -160,7 +162,7 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
 
 function createNode(literal: string): RouteNode {
   const ends = { exact: undefined, subtrees: undefined, exactGrants: undefined, subtreeGrants: undefined };
-  return { literal, literals: undefined, parameter: undefined, ...ends, isOfRoute: false };
+  return { literal, literals: undefined, lengths: undefined, parameter: undefined, ...ends, isOfRoute: false };
 }
 
 /** The branch of the segment, made where there is none. */
@@ -170,6 +172,8 @@ function childFor(node: RouteNode, segment: TemplateSegment): RouteNode {
     return node.parameter;
   }
   node.literals ??= new Map();
+  node.lengths ??= [];
+  if (!node.lengths.includes(segment.value.length)) node.lengths.push(segment.value.length);
   const folded = segment.value.toLowerCase();
   const alike = node.literals.get(folded) ?? [];
   node.literals.set(folded, alike);
@@ -217,15 +221,19 @@ function step({ exact, loose }: Reached, sent: string, folded: string): Reached 
     for (const child of node.literals?.get(trimmed) ?? none)
       next.loose.push({ node: child, isCut: isCut || isTrimmed });
   }
-  // Django REST framework serves settings.json as settings in the format json, Google's APIs have methods such as settings:reset. Where
-  // the API has a name with the sign, the segment is that name.
-  const end = isName || !mayCut ? -1 : trimmed.search(/[^a-z0-9_~-]/);
-  if (end === -1) return next;
-  const stem = trimmed.slice(0, end);
-  for (const { literals } of [...exact, ...loose.map(({ node }) => node)])
-    for (const node of literals?.get(stem) ?? none) next.loose.push({ node, isCut: true });
+  // Django REST framework serves settings.json as settings and export.csv.json as export.csv in the format json, Google's APIs have methods
+  // such as settings:reset. Where the API has a name with the sign, the segment is that name.
+  if (isName || !mayCut || !sign.test(trimmed)) return next;
+  for (const { literals, lengths } of [...exact, ...loose.map(({ node }) => node)]) {
+    for (const length of lengths ?? [])
+      if (sign.test(trimmed.charAt(length)))
+        for (const node of literals?.get(trimmed.slice(0, length)) ?? none) next.loose.push({ node, isCut: true });
+  }
   return next;
 }
+
+/** No API goes on in a name with it without a meaning of its own. */
+const sign = /[^a-z0-9_~-]/;
 
 /** Whether the route refuses more than the API would without it. */
 function isNarrow({ route: { template, roles, scopes } }: RankedRoute): boolean {

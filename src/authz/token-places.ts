@@ -20,11 +20,18 @@ export interface TokenSettings {
 
 export interface TokenPlace {
   /** Undefined where the request does not have this place. */
-  readonly read: (headers: RequestHeaders) => BearerToken | Refusal | undefined;
+  readonly read: (headers: RequestHeaders, cookies: readonly Cookie[]) => BearerToken | Refusal | undefined;
   readonly absent: (headers: RequestHeaders) => DetailOf<'token_missing'>;
   /** The header that `connection` must not nominate. */
   readonly headers?: readonly string[];
   readonly cookie?: string;
+}
+
+/** One of the texts between semicolons. */
+interface Cookie {
+  readonly name: string;
+  /** As it was sent. */
+  readonly pair: string;
 }
 
 export interface TokenPlaces {
@@ -54,17 +61,19 @@ export interface TokenReading {
 export function readToken({ places, removedCookies }: TokenPlaces, headers: RequestHeaders): TokenReading | Refusal {
   const ambiguity = refuseAmbiguousAuthorization(headers);
   if (ambiguity !== undefined) return ambiguity;
+  const cookies = places.some(({ cookie }) => cookie !== undefined) ? parseCookies(headers) : [];
+  if ('kind' in cookies) return cookies;
   let token: BearerToken | Refusal | undefined;
   let isCookie = false;
   for (const { read, cookie } of places) {
-    const found = read(headers);
+    const found = read(headers, cookies);
     if (typeof found === 'object' && found.reason === 'request_invalid') return found;
     if (token !== undefined || found === undefined) continue;
     token = found;
     isCookie = cookie !== undefined;
   }
   token ??= refusal('token_missing', places[0]?.absent(headers) ?? 'no Authorization');
-  const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, headers);
+  const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, cookies);
   if (typeof otherCookies === 'object') return otherCookies;
   return { kind: 'token', token, isCookie, otherCookies };
 }
@@ -141,11 +150,11 @@ function cookiePlace(cookie: string): TokenPlace {
   return {
     absent: () => 'no token in its cookie',
     cookie,
-    read(headers) {
-      const pairs = cookiePairs(headers).filter(pair => cookieName(pair) === cookie);
-      const [pair] = pairs;
-      if (pair === undefined) return undefined;
-      if (pairs.length > 1) return refusal('request_invalid', 'a token cookie twice');
+    read(_, cookies) {
+      const [first, ...others] = cookies.filter(({ name }) => name === cookie);
+      if (first === undefined) return undefined;
+      if (others.length > 0) return refusal('request_invalid', 'a token cookie twice');
+      const { pair } = first;
       const value = trimmed(pair.slice(pair.indexOf('=') + 1));
       if (!pair.includes('=') || value === '') return refusal('request_invalid', 'an empty token cookie');
       return value.startsWith('"') ? refusal('request_invalid', 'a token cookie in quotes') : (value as BearerToken);
@@ -153,9 +162,17 @@ function cookiePlace(cookie: string): TokenPlace {
   };
 }
 
-// HTTP/2 allows several lines (RFC 9113 section 8.2.3).
-function cookiePairs(headers: RequestHeaders): readonly string[] {
-  return headers.get('cookie')?.join('; ').split(';') ?? [];
+// Browsers keep 180 of a site. HTTP/2 allows several lines (RFC 9113 section 8.2.3).
+const maxCookies = 256;
+
+function parseCookies(headers: RequestHeaders): readonly Cookie[] | Refusal {
+  const pairs =
+    headers
+      .get('cookie')
+      ?.join('; ')
+      .split(';', maxCookies + 1) ?? [];
+  if (pairs.length > maxCookies) return refusal('request_invalid', `more than ${maxCookies} cookies`);
+  return pairs.map(pair => ({ name: cookieName(pair), pair }));
 }
 
 function cookieName(pair: string): string {
@@ -163,11 +180,15 @@ function cookieName(pair: string): string {
   return trimmed(equals === -1 ? pair : pair.slice(0, equals));
 }
 
-function cookiesWithout(names: ReadonlySet<string>, headers: RequestHeaders): string | Refusal | undefined {
-  const pairs = cookiePairs(headers);
-  const others = pairs.filter(pair => !names.has(cookieName(pair)));
-  if (others.length === pairs.length) return undefined;
-  const text = utf8(others.join(';').replace(/^[ \t]+/, ''));
+function cookiesWithout(names: ReadonlySet<string>, cookies: readonly Cookie[]): string | Refusal | undefined {
+  const others = cookies.filter(({ name }) => !names.has(name));
+  if (others.length === cookies.length) return undefined;
+  const text = utf8(
+    others
+      .map(({ pair }) => pair)
+      .join(';')
+      .replace(/^[ \t]+/, ''),
+  );
   return text ?? refusal('request_invalid', 'a cookie that is not UTF-8 beside that of the token');
 }
 

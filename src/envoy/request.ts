@@ -27,8 +27,8 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   };
 }
 
-// Envoy refuses more than 100 by default (HttpProtocolOptions.max_headers_count).
-const maxHeaders = 200;
+// As many as the rendered Envoy takes (max_headers_count), over HTTP/2 with each cookie counted.
+const maxHeaders = 256;
 // :method, :scheme, :authority, :path (RFC 9113 section 8.3.1) and :protocol (RFC 8441 section 4); Envoy shows them among the headers.
 const maxPseudoHeaders = 5;
 

@@ -38,6 +38,14 @@ describe('refuseAmbiguousHeaders', () => {
     });
   }
 
+  it('refuses a connection of more than 256 names', () => {
+    const names = 'a, '.repeat(255);
+    expect(judge({ connection: [names, 'upgrade'] })).to.equal(undefined);
+    expect(judge({ connection: [`${names}b`, 'upgrade'] })).to.include({
+      detail: 'connection with more than 256 names',
+    });
+  });
+
   for (const connection of ['', 'upgrade', 'keep-alive, te', 'x-authority', 'x-account-id-2', 'a-x-auth-acc']) {
     it(`accepts connection: ${connection}`, () => {
       expect(judge({ connection })).to.equal(undefined);

@@ -38,10 +38,8 @@ describe('parseRequestTarget', () => {
     ['/.../a%20b', ['...', 'a b']],
     ['/a%20.', ['a .']],
     ['/%20.a', [' .a']],
-    ['/%20', [' ']],
-    ['/%C2%A0', ['\u00a0']],
     ['/%7E%7e', ['~~']],
-    [`/${'%20'.repeat(682)}`, [' '.repeat(682)]],
+    [`/x${'%20'.repeat(682)}`, [`x${' '.repeat(682)}`]],
   ];
   for (const [path, texts] of decoded) {
     it(`decodes ${shortened(path)}, for the routes to judge`, () => {
@@ -55,7 +53,9 @@ describe('parseRequestTarget', () => {
     ...'/%C2%80 /%C2%85 /%c2%9f /%80 /%FF /%C3 /%C3a /%c0%ae /%C0%AF /%E0%80%AF /%ED%A0%80 /%F4%90%80%80 /%F8%88%80%80%80 /%2'.split(
       ' ',
     ),
-    ...'/%20/% /a%20//b //%20 /.%20 /a%20/.%20/b /%20. /..%20 /%20..%20 /.%C2%A0 /%E3%80%80.. /a%20b/..'.split(' '),
+    ...'/%20 /a/%20/b /%C2%A0/ /%E2%80%83%20 /%EF%BB%BF /%20/% /a%20//b //%20 /.%20 /a%20/.%20/b /%20. /..%20 /%20..%20 /.%C2%A0 /%E3%80%80.. /a%20b/..'.split(
+      ' ',
+    ),
     ...'/./a%20b /[a] /a^b /a`b /"a" /a%20<b> ? * api // //a /a//b /a// /. /.. /a/. /a/../b /a/./b'.split(' '),
     ...'/a/..;/b /a;x /a/;/b /a%2fb /a%2Eb /a% /a%zz /a%u0061 /a#b /a?b#c # /{a} /a|b /é /аcct1'.split(' '),
     'http://evil.test/a',

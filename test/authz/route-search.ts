@@ -14,8 +14,8 @@ export function searchRoutes(routes: readonly Route[], segments: readonly string
       const start = { segments: template.segments.slice(0, i), subtree: true };
       return literal?.kind === 'literal' && literal.value === segment && matches(start, segments, isSent);
     });
-    const stem = trimmed.split(/[^a-z0-9_~-]/)[0] ?? '';
-    return { folded, all: new Set(isName ? [trimmed] : [trimmed, stem]) };
+    const stems = Array.from(trimmed.matchAll(/[^a-z0-9_~-]/g), ({ index }) => trimmed.slice(0, index));
+    return { folded, all: new Set(isName ? [trimmed] : [trimmed, ...stems]) };
   });
   const matching = (isEqual: typeof isSent) => routes.filter(({ template }) => matches(template, segments, isEqual));
   const exact = matching(isSent);

@@ -147,7 +147,17 @@ describe('route tree', () => {
     ['a format, without an open route', ['/a/settings owner'], '/a/settings.json', notWhole],
     ['a format, where scopes narrow', ['/a/*', '/a/settings  billing'], '/a/settings.xml', notWhole],
     ['a format at two literals', ['/a/*', '/a/b/c owner'], '/a/b.x/c.y', notWhole],
-    ['a format of a literal that has signs itself', ['/a/*', '/a/b.c owner'], '/a/b.c.json', undefined],
+    ['a format of a literal that has signs itself', ['/a/*', '/a/b.c owner'], '/a/b.c.json', notWhole],
+    ['a method of a literal that has signs itself', ['/a/*', '/a/b:c.d owner'], '/a/B:C.d:e', notWhole],
+    ['signs of its literal alone', ['/a/*', '/a/b.c owner'], '/a/b.d', undefined],
+    ['a longer name than its literal with signs', ['/a/*', '/a/b.c owner'], '/a/b.cd', undefined],
+    [
+      'a format of a name with signs that has one itself',
+      ['/a/*', '/a/b.c owner', '/a/b.c.json'],
+      '/a/b.c.json',
+      undefined,
+    ],
+    ['a format of a literal with signs before the account', ['/a.b/:account_id'], '/a.b.json/acct1', notWhole],
     ['a format in another case', ['/a/*', '/a/b.json owner'], '/a/b.JSON', notLiteral],
     ['a space behind a literal that has signs itself', ['+/a/*', '+/a/b.c owner'], '/a/b.c%20', notWhole],
     ['a format that another template has', [...settings, '/a/settings.json'], '/a/settings.json', undefined],
@@ -189,7 +199,21 @@ describe('route tree', () => {
     });
     const segment = fc.oneof(
       { arbitrary: literal, weight: 8 },
-      fc.constantFrom('c', '%61', '%41b', 'a%42', 'b+', '%C3%9C', 'a%20', '%20b', 'a.x', 'aB:c', 'a.b.c'),
+      fc.constantFrom(
+        'c',
+        '%61',
+        '%41b',
+        'a%42',
+        'b+',
+        '%C3%9C',
+        'a%20',
+        '%20b',
+        'a.x',
+        'aB:c',
+        'a.b.c',
+        'b:a,%20',
+        'A.B:c',
+      ),
     );
     const outcomes = new Map<string, number>();
     fc.assert(

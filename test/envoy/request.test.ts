@@ -118,28 +118,28 @@ describe('CheckRequest', () => {
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, `${i}`]));
     const pseudo = { ':method': 'GET', ':path': '/a', ':scheme': 'https', ':authority': 'a.test', ':protocol': 'b' };
     const cases: readonly (readonly [title: string, parts: CheckRequestParts, isTooLong: boolean])[] = [
-      ['200 headers and the pseudo-headers', { headers: { ...pseudo, ...named(200) } }, false],
-      ['201 headers', { headers: named(201) }, true],
-      ['201 headers and the pseudo-headers', { headers: { ...pseudo, ...named(201) } }, true],
-      ['200 headers and six pseudo-headers', { headers: { ...pseudo, ':a': 'b', ...named(200) } }, true],
+      ['256 headers and the pseudo-headers', { headers: { ...pseudo, ...named(256) } }, false],
+      ['257 headers', { headers: named(257) }, true],
+      ['257 headers and the pseudo-headers', { headers: { ...pseudo, ...named(257) } }, true],
+      ['256 headers and six pseudo-headers', { headers: { ...pseudo, ':a': 'b', ...named(256) } }, true],
       ['2,000 headers', { headers: named(2000) }, true],
     ];
     for (const [title, parts, isTooLong] of cases) {
       for (const raw of [false, true]) {
         it(`${isTooLong ? 'refuses' : 'accepts'} ${title} in the ${raw ? 'list' : 'map'}`, () => {
           const facts = toRequestFacts(checkRequest({ raw, path: '/a', ...parts }));
-          expect(facts.contradiction).to.equal(isTooLong ? 'more than 200 headers' : undefined);
+          expect(facts.contradiction).to.equal(isTooLong ? 'more than 256 headers' : undefined);
         });
       }
     }
 
-    it('refuses 201 lines of one header', () => {
-      const headers = { 'x-a': Array.from({ length: 201 }, () => '1') };
-      expect(toRequestFacts(checkRequest({ raw: true, headers })).contradiction).to.equal('more than 200 headers');
+    it('refuses 257 lines of one header', () => {
+      const headers = { 'x-a': Array.from({ length: 257 }, () => '1') };
+      expect(toRequestFacts(checkRequest({ raw: true, headers })).contradiction).to.equal('more than 256 headers');
     });
 
     it('counts map and list separately, since Envoy fills only one of them', () => {
-      const headers = named(200);
+      const headers = named(256);
       const header_map = { headers: Object.entries(headers).map(([name, value]) => rawHeader(name, value)) };
       expect(toRequestFacts(checkRequest({ headers, http: { header_map } })).contradiction).to.equal(undefined);
     });

@@ -106,7 +106,7 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
       field: 'common_http_protocol_options',
       fields: [
         underscoresSetting(settings),
-        { field: 'max_headers_count', value: 100, accepts: 'anything' },
+        { field: 'max_headers_count', value: 256, accepts: 'anything' },
         clientIdleSetting,
       ],
     },

@@ -138,7 +138,8 @@ const places: Readonly<Record<string, Place>> = {
       return inHttp(method, toPath, asMap(['authorization', `Bearer ${text}`]));
     },
   },
-  connection: header('connection', ...lists),
+  connection: header('connection', ...lists, ...patternsIn('|a,')),
+  cookie: header('cookie', ...patternsIn('|; |x=1; |\t;')),
   'content-type': header('content-type', ...lists),
   'x-account-id': header('x-account-id', ['', ' '], ['', ' ', 'a']),
   'x-request-id': header('x-request-id', ['', 'a'], ['', '.', '!']),
@@ -174,7 +175,10 @@ describe('the cost of a request', () => {
   let authorization: Line;
   let unit: number;
   before(async () => {
-    check = await createWholeCheck({ account: { headers: ['x-account-id'], query: ['account_id'] } });
+    check = await createWholeCheck({
+      account: { headers: ['x-account-id'], query: ['account_id'] },
+      token: { from: ['authorization', ...'abc'.split('').map(cookie => ({ cookie }))], origins: ['https://app.test'] },
+    });
     authorization = ['authorization', `Bearer ${await token()}`];
     unit = await allowedRequestMicroseconds(check);
     expect(statusOf(await check(inHttp(method, toPath, asMap(authorization))))).to.equal(0);

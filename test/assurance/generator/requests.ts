@@ -91,7 +91,7 @@ function pickPath({ random, setup, token }: RequestContext): string {
 
 // Path characters of RFC 3986 beyond the strict grammar.
 const wideSegments = [
-  ...words('%20 caf%C3%A9 a=b,c (x)'),
+  ...words('%20 a%20 caf%C3%A9 a=b,c (x)'),
   "it's",
   ...'$value !* %7Euser a%2Bb %41b a%23b items x&y a%40b ... ..%20 a..b%20 %E2%80%82x'.split(' '),
 ];

@@ -25,14 +25,13 @@ function isStrict(segment: string): boolean {
 }
 
 // "All of RFC 3986's pchar but `;`: sub-delims, and percent-encodings that decode to UTF-8, except those of / \ % . ; ? and of control
-// characters (%00 to %1F, %7F, C1), and except a segment that decodes to dots and white space with at least one dot."
+// characters (%00 to %1F, %7F, C1), and except a segment that decodes to nothing but dots and white space."
 function isWide(segment: string): boolean {
   for (const [encoded] of segment.matchAll(/(?:%[0-9A-Fa-f]{2})+/g)) {
     const bytes = Buffer.from(encoded.replaceAll('%', ''), 'hex');
     if (!isUtf8(bytes) || /[/\\%.;?\p{Cc}]/u.test(bytes.toString())) return false;
   }
-  const text = decodeURIComponent(segment);
-  return !(/^[.\s]+$/.test(text) && text.includes('.'));
+  return !/^[.\s]+$/.test(decodeURIComponent(segment));
 }
 
 /** Whether every segment is one that a route covers, and no other template matches loosely. */
@@ -62,9 +61,9 @@ export function isPathAccepted(segments: readonly string[], settings: Settings):
 
 type Reading = 'exact' | 'loose' | 'cut' | 'none';
 
-// "Each literal equals the decoded segment, case ignored (upper, then lower), then white space at its ends left out, then whatever follows its
-// first character outside A-Z a-z 0-9 _ ~ - where the literal has no such character; a segment that some template has as its literal at that
-// place is cut for no other."
+// "Each literal equals the decoded segment, case ignored (upper, then lower), then white space at its ends left out, then what follows the
+// literal left out where that begins with a character outside A-Z a-z 0-9 _ ~ -; a segment that some template has as its literal at that place
+// is cut for no other."
 function readingOf(literal: string, at: number, segments: readonly string[], { routes }: Settings): Reading {
   const segment = segments[at] ?? '';
   if (literal === segment) return 'exact';
@@ -72,15 +71,12 @@ function readingOf(literal: string, at: number, segments: readonly string[], { r
   const read = folded(decodeURIComponent(segment));
   if (read === folded(literal)) return 'loose';
   if (read.trim() === folded(literal)) return 'cut';
-  const isPlain = (character: string): boolean => /^[A-Za-z0-9_~-]$/.test(character);
-  if (![...literal].every(isPlain)) return 'none';
   const isLiteral = routes.some(({ path }) => {
     const parts = templateParts(path);
     return parts[at] === segment && parts.slice(0, at).every((part, i) => part.startsWith(':') || part === segments[i]);
   });
-  const characters = [...read.trim()];
-  const sign = characters.findIndex(character => !isPlain(character));
-  return !isLiteral && sign !== -1 && characters.slice(0, sign).join('') === folded(literal) ? 'cut' : 'none';
+  const rest = read.trim().startsWith(folded(literal)) ? read.trim().slice(literal.length) : '';
+  return !isLiteral && /^[^A-Za-z0-9_~-]/.test(rest) ? 'cut' : 'none';
 }
 
 function hasLength(template: string, segments: readonly string[]): boolean {

@@ -89,13 +89,13 @@ function headerLists(http: HttpAttributes): HeaderLists {
   };
 }
 
-// Section 5: "200 headers", plus the five pseudo-headers of HTTP/2 and extended CONNECT (RFC 9113, RFC 8441).
+// Section 5: "256 headers", plus the five pseudo-headers of HTTP/2 and extended CONNECT (RFC 9113, RFC 8441).
 function hasTooManyHeaders(http: HttpAttributes): boolean {
   const mapNames = (http.headerEntries ?? Object.entries(http.headers)).map(([name]) => name);
   const listNames = (http.header_map?.headers ?? []).map(({ key }) => key);
   return [mapNames, listNames].some(names => {
     const pseudoHeaders = names.filter(name => name.startsWith(':')).length;
-    return pseudoHeaders > 5 ? names.length > 200 : names.length - pseudoHeaders > 200;
+    return pseudoHeaders > 5 ? names.length > 256 : names.length - pseudoHeaders > 256;
   });
 }
 
@@ -176,7 +176,7 @@ function hasAmbiguousHeader(headers: ReadonlyMap<string, readonly string[]>, set
     name.startsWith(settings.identityPrefix) ||
     settings.accountHeaders.includes(name) ||
     settings.from.some(place => typeof place === 'object' && 'header' in place && place.header === name);
-  if (nominated.some(name => isOwned(name.toLowerCase()))) return true;
+  if (nominated.length > 256 || nominated.some(name => isOwned(name.toLowerCase()))) return true;
   if (settings.accountQuery.length === 0) return false;
   const [contentType = '', ...others] = [...new Set(headers.get('content-type'))];
   const charsets = contentType

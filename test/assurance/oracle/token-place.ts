@@ -21,6 +21,9 @@ export function readPlaces(
   { from, forward }: Settings,
 ): PlaceFinding | undefined {
   const pairs = (headers.get('cookie') ?? []).join('; ').split(';');
+  // Section 5: no list is longer than an honest request needs. Read only where a cookie is a place.
+  const readsCookies = from.some(place => typeof place === 'object' && 'cookie' in place);
+  if (readsCookies && pairs.length > 256) return undefined;
   const nameOf = (pair: string): string => withoutSpaceAround(pair.split('=', 1)[0] ?? '');
   const found: PlaceFinding['token'][] = [];
   for (const place of from) {
