@@ -9,10 +9,14 @@ import { nghttp2Warning } from '../service/nghttp2.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
 import { findRemarks } from '../toolkit/check-config/warnings.ts';
 import { findAdminProblems, findFileProblems } from '../toolkit/lint/envoy-problems.ts';
+import { coverOperations } from '../toolkit/openapi/coverage.ts';
+import { loadOpenApi } from '../toolkit/openapi/document.ts';
+import { readOperations } from '../toolkit/openapi/operations.ts';
+import { formatCoverage, formatCoverageProblems, toCoverageJson } from '../toolkit/openapi/report.ts';
 import { isRendered, toCommandLine } from '../toolkit/render/rendered-files.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 
-const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--strict] [--without-files]
+const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--openapi FILE] [--strict] [--without-files]
 
 Validates a configuration file and the files that it names, without network access.
 Prints all problems with file, line and column, and warnings, to standard error, or the effective settings to standard output, with
@@ -23,6 +27,11 @@ what the configuration leaves to the API in comments.
                      "istioctl proxy-config all -o json" and "egctl config envoy-proxy all" print it: reports its settings
                      that are dangerous with this configuration or do not agree with it
   --envoy-admin URL  the same for the dump of a running Envoy with this admin interface: https, or http to loopback
+  --openapi FILE     an OpenAPI document 3.0 to 3.2, or Swagger 2.0 (YAML or JSON, at most 8 MiB): prints for each operation which
+                     routes match, where its account is compared and who may call it, in the place of the settings, and names
+                     what is left open or closed to everyone
+  --base-path PATH   where the API stands, in the place of what the document says about its servers
+  --json             prints { operations, problems } of --openapi
   --strict           warnings are problems
   --without-files    leaves out the files that the configuration names, for a machine that does not have them; a revocation
                      list that is there is checked
@@ -39,11 +48,18 @@ export const command = defineCommand({
     config: { type: 'string', default: defaultConfigFile },
     envoy: { type: 'string' },
     'envoy-admin': { type: 'string' },
+    openapi: { type: 'string' },
+    'base-path': { type: 'string' },
+    json: { type: 'boolean', default: false },
     strict: { type: 'boolean', default: false },
     'without-files': { type: 'boolean', default: false },
   },
   async run({ values, io }) {
-    const { config: file, envoy, 'envoy-admin': adminText, strict } = values;
+    const { config: file, envoy, 'envoy-admin': adminText, openapi, 'base-path': basePath, json, strict } = values;
+    if (openapi === undefined && (json || basePath !== undefined))
+      throw new CommandError('--json and --base-path need --openapi');
+    if (basePath !== undefined && !/^(?:$|\/)/.test(basePath))
+      throw new CommandError('--base-path must start with "/"');
     if (envoy !== undefined && adminText !== undefined)
       throw new CommandError('--envoy and --envoy-admin exclude each other');
     const admin = adminText === undefined ? undefined : parseConfidentialAdmin(adminText);
@@ -79,14 +95,26 @@ export const command = defineCommand({
       counts = `${findings} finding${findings === 1 ? '' : 's'}, ${notJudged} not judged`;
       isGood &&= findings === 0 && (!strict || notJudged === 0);
     }
+    if (openapi !== undefined) {
+      const document = await loadOpenApi(openapi);
+      const coverage =
+        document.kind === 'problem'
+          ? { operations: [], problems: [{ severity: 'error', message: document.problem } as const] }
+          : coverOperations(readOperations(document, basePath), config);
+      const { operations, problems } = coverage;
+      io.stdout.write(json ? toCoverageJson(coverage) : operations.length === 0 ? '' : formatCoverage(operations));
+      if (!json) io.stderr.write(formatCoverageProblems(openapi, problems));
+      isGood &&= !problems.some(({ severity }) => severity === 'error' || (strict && severity === 'warning'));
+    }
     if (!isGood) {
       if (name !== undefined) io.stderr.write(`${printable(name, 1024)}: ${counts}\n`);
       return 1;
     }
-    io.stdout.write(toYaml(written.config));
     // Comments, so that the output is a valid configuration.
-    io.stdout.write(formatRemarks('# information: ', file, information) + toGrid(config));
-    if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
+    if (openapi === undefined)
+      io.stdout.write(toYaml(written.config) + formatRemarks('# information: ', file, information) + toGrid(config));
+    if (name !== undefined && !json)
+      io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found: ${counts}\n`);
     return 0;
   },
 });

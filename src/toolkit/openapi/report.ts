@@ -1,0 +1,47 @@
+// Prints what the policy does with each operation: a table and a line for each problem, or JSON.
+import { listWords, printable, printableValue } from '../../text/printable.ts';
+import type { Coverage, CoverageReport } from './coverage.ts';
+import type { CoverageProblem } from './operations.ts';
+
+const maxListed = 8;
+const maxCell = 160;
+const maxLine = 2048;
+
+export function formatCoverage(rows: readonly Coverage[]): string {
+  const cells = rows.map(row => [row.method, row.path, ...describe(row)].map(cell => printable(cell, maxCell)));
+  const table = [['method', 'path', 'routes', 'account', 'who may call'], ...cells];
+  const widths = table.reduce(
+    (most, row) => row.map((cell, i) => Math.max(most[i] ?? 0, cell.length)),
+    [0, 0, 0, 0, 0],
+  );
+  return table
+    .map(
+      row =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+function describe({ outcome, routes, account, roles, scopes }: Coverage): readonly [string, string, string] {
+  if (outcome === 'public') return ['public', 'not compared', 'everyone, unchecked'];
+  if (routes.length === 0) return [outcome, '', 'nobody'];
+  const who = [roles, ...(scopes ? [scopes] : [])].map(names => listWords(names, maxListed) || 'nobody');
+  return [listWords(routes, maxListed), account.join(', ') || 'not compared', who.join('; scopes ')];
+}
+
+export function formatCoverageProblems(file: string, problems: readonly CoverageProblem[]): string {
+  return problems
+    .map(({ severity, method, path, place, message }) => {
+      const about = method === undefined ? place : `${method} ${path}`;
+      const line = about === undefined ? message : `${about}: ${message}`;
+      return `${severity}: ${printable(file, maxLine)}: ${printable(line, maxLine)}\n`;
+    })
+    .join('');
+}
+
+export function toCoverageJson(report: CoverageReport): string {
+  return `${JSON.stringify(printableValue(report, maxLine), undefined, 2)}\n`;
+}
