@@ -72,7 +72,7 @@ const foreignTexts: readonly (readonly [RegExp, string])[] = [
   [/^\s*</, 'an XML document'],
   [/^\s*#%RAML/, 'RAML'],
   [/^\s*FORMAT: *1A/, 'API Blueprint'],
-  [/^\s*syntax *= *"proto/m, 'a protobuf file'],
+  [/^syntax *= *"proto/m, 'a protobuf file'],
   [/^\s*(?:type|schema|interface|input|enum)\b[^:]*\{/, 'a GraphQL schema'],
 ];
 

@@ -112,7 +112,7 @@ export function readOperations({ root, major }: OpenApiDocument, basePath?: stri
       each => itemsOf(each).length > 0,
     );
     const base = basePath ?? (major === 2 ? memberOf(root, 'basePath') : serverPath(itemsOf(servers)[0]));
-    const path = `${typeof base === 'string' ? base.replace(/\/+$/, '') : ''}${text}`;
+    const path = `${typeof base === 'string' ? base.replace(/(?<!\/)\/+$/, '') : ''}${text}`;
     const cut = /^[^?#]*/.exec(path)?.[0] ?? '';
     if (cut !== path) report(place, 'has a query or a fragment in its path: an operation is a method and a path');
     const key = `${method} ${path.replace(/\{[^{}/]*\}/g, '{}')}`;
