@@ -24,7 +24,6 @@ const floors: readonly (readonly string[])[] = [
 const toolkitFloors: readonly (readonly string[])[] = [
   ['envoy-settings', 'offline'],
   ['render', 'lint', 'explain', 'verify', 'policy-test', 'check-config', 'openapi'],
-  ['init'],
 ];
 
 interface Import {
