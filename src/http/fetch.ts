@@ -40,22 +40,23 @@ export interface FetchRequest extends FetchFiles {
   readonly proxy: ProxySettings;
   /** Every address of a host, in the order of preference. Defaults to that of the system. */
   readonly lookup?: Lookup | undefined;
+  readonly maxBytes?: number | undefined;
+  readonly accept?: string | undefined;
 }
 
 export type Lookup = (host: string) => Promise<readonly { readonly address: string }[]>;
 
-export type FetchResult =
-  | {
-      readonly kind: 'document';
-      readonly bytes: Uint8Array;
-      readonly validator?: Validator | undefined;
-      /** Without its parameters: `text/html`. It decides nothing. */
-      readonly mediaType?: string | undefined;
-    }
-  | { readonly kind: 'notModified' }
-  | Problem;
+export interface FetchedDocument {
+  readonly kind: 'document';
+  readonly bytes: Uint8Array;
+  readonly validator?: Validator | undefined;
+  /** Without its parameters: `text/html`. It decides nothing. */
+  readonly mediaType?: string | undefined;
+}
 
-/** Maximum size of a document, as it comes and decompressed. */
+export type FetchResult = FetchedDocument | { readonly kind: 'notModified' } | Problem;
+
+/** Maximum size of a document, as it comes and decompressed, unless a request says otherwise. */
 export const maxDocumentBytes = 512 * 1024;
 
 // With TLS 1.3 this is all that a client learns where its certificate is missing or refused: for it the handshake is over.
@@ -64,6 +65,7 @@ const closed = 'connection closed';
 /** The signal bounds the whole fetch, the body included. */
 export async function fetchDocument(request: FetchRequest, signal: AbortSignal): Promise<FetchResult> {
   const { validator, bearerToken, proxy, lookup = host => dns.lookup(host, { all: true }) } = request;
+  const { maxBytes = maxDocumentBytes, accept = 'application/json, application/jwk-set+json' } = request;
   const opened = new Set<Socket>();
   const close = (): void => {
     for (const socket of opened) socket.destroy();
@@ -86,7 +88,7 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
       path: `${url.pathname}${url.search}`,
       headers: {
         host: url.host,
-        accept: 'application/json, application/jwk-set+json',
+        accept,
         'accept-encoding': 'identity',
         'user-agent': 'account-authz',
         connection: 'close',
@@ -95,7 +97,7 @@ export async function fetchDocument(request: FetchRequest, signal: AbortSignal):
       },
     });
     if (response.statusCode === 304 && sentEtag !== undefined) return { kind: 'notModified' };
-    return await readResponse(response, request.url);
+    return await readResponse(response, request.url, maxBytes);
   } catch (error) {
     const reason = networkProblem(error);
     const isAboutCertificate = reason === closed && wasAskedForCertificate;
@@ -206,15 +208,15 @@ function send(socket: Socket, options: RequestOptions): Promise<IncomingMessage>
   });
 }
 
-async function readResponse(response: IncomingMessage, url: string): Promise<FetchResult> {
+async function readResponse(response: IncomingMessage, url: string, maxBytes: number): Promise<FetchResult> {
   const { statusCode = 0, headers } = response;
   if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) return problem('redirect refused');
   if (statusCode !== 200) return problem(`status ${statusCode}`);
   const { etag = '', 'content-encoding': encoding = 'identity' } = headers;
   const decode = decoders.get(encoding);
   if (decode === undefined && encoding !== 'identity') return problem('content encoding');
-  const body = await readBody(response);
-  const bytes = decode === undefined ? body : await decode(body, { maxOutputLength: maxDocumentBytes });
+  const body = await readBody(response, maxBytes);
+  const bytes = decode === undefined ? body : await decode(body, { maxOutputLength: maxBytes });
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim();
   const validator = /^(?:W\/)?"[!#-~]{0,256}"$/.test(etag) ? { url, etag } : undefined;
   return { kind: 'document', bytes, mediaType, validator };
@@ -229,11 +231,11 @@ const decoders: ReadonlyMap<string, (bytes: Uint8Array, options: ZlibOptions) =>
 ]);
 
 // Into one buffer: a list of half a million chunks of one byte takes a hundred times their size.
-async function readBody(response: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafeSlow(maxDocumentBytes);
+async function readBody(response: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafeSlow(maxBytes);
   let size = 0;
   for await (const chunk of response) {
-    if (size + chunk.length > maxDocumentBytes) throw new FetchProblem('body too large');
+    if (size + chunk.length > maxBytes) throw new FetchProblem('body too large');
     buffer.set(chunk, size);
     size += chunk.length;
   }

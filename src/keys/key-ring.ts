@@ -3,12 +3,18 @@
 //
 //   find(header) ─ known kid ──────────────────────────→ the key, or why there is none (token-key.ts)
 //                └ unknown ─→ ask ─→ key-set-machine.ts ─→ waits for an early refresh, at most 150 ms
-//   the machine says when to fetch: key-source.ts ─→ fetch.ts or a file ─→ jwks.ts ─→ the machine ─→ key-seed.ts
+//   http/document-keeper.ts fetches when the machine says: key-source.ts ─→ http/fetch.ts or a file ─→ jwks.ts ─→ the machine ─→ key-seed.ts
 //   key-rings.ts holds all rings, across changes of the configuration.
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import type { FetchResult, Validator } from '../http/fetch.ts';
+import {
+  createDocumentKeeper,
+  type DocumentKeeper,
+  type EndedFetch,
+  type KeeperSurroundings,
+} from '../http/document-keeper.ts';
+import type { FetchEnd } from '../http/document-machine.ts';
+import type { FetchResult } from '../http/fetch.ts';
 import type { ProxySettings } from '../http/proxy.ts';
 import {
   type KeySet,
@@ -22,12 +28,11 @@ import { createKeySeed, type InheritedKeys } from './key-seed.ts';
 import {
   answerNow,
   createKeySetState,
-  type FetchOutcome,
+  type FetchEnded,
   fixedLimits,
-  isUsable,
   type KeySetEvent,
+  type KeySetState,
   type KidAnswer,
-  nextWakeMs,
   reduce,
 } from './key-set-machine.ts';
 import { createSource, type IssuerKeySettings, locationKey, sourceFiles } from './key-source.ts';
@@ -99,26 +104,18 @@ export interface KeyRing {
   stop(): Promise<void>;
 }
 
-export interface KeyRingOptions {
+export interface KeyRingOptions extends KeeperSurroundings {
   /** All have the same location (see locationKey) and the same files. */
   readonly issuers: readonly [IssuerKeySettings, ...IssuerKeySettings[]];
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
-  /** Runs a fetch once fewer are in flight than may be. Shared with other rings, as are the next two. */
-  readonly limitFetches: <Result>(fetch: () => Promise<Result>) => Promise<Result>;
-  readonly watchFiles: WatchFiles;
-  readonly monotonicNow: () => number;
   /** Uses seeds, and never writes them. */
   readonly seedReadOnly: boolean;
   /** They replace the seed; their age counts on. */
   readonly inherited?: InheritedKeys | undefined;
-  readonly wallNow?: () => number;
-  readonly random?: () => number;
 }
 
-// A timer stands still while the machine is suspended, the clock of the times does not. An early wake-up changes nothing.
-const maxDelayMs = 5_000;
 /** How long an unknown kid waits for the fetch in flight, and how many may wait. */
 const waitMs = 150;
 const maxWaiting = 1024;
@@ -127,14 +124,13 @@ const maxWaiting = 1024;
 export class KeyFileError extends Error {}
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, observer, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = options;
+  const { keys: settings, observer, monotonicNow, wallNow = Date.now } = options;
   const [first] = options.issuers;
   const { algorithms, jwksFile } = first;
   const location = locationKey(first);
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
   const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
-  const readSource = createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 });
   let lastWarning: string | undefined;
   const onResult = (problem: string | undefined): void => {
     if (problem !== undefined && problem !== lastWarning) observer.onWarning({ issuers, problem });
@@ -146,52 +142,26 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const hasSeed = cacheDirectory !== undefined && jwksFile === undefined;
   const seed = hasSeed ? createKeySeed({ ...seeding, cacheDirectory }) : undefined;
 
-  let state = createKeySetState({ ...times, ...fixedLimits });
   /** The unknown kids that wait for the fetch in flight. */
   const waiting = new Map<string, Promise<KidAnswer>>();
-  let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  /** Of the set in force, if it was fetched by this ring. */
-  let validator: Validator | undefined;
   let publicJwks: KeySet['publicJwks'] = [];
   let skipped: readonly SkippedKey[] = [];
-  let unwatch = (): void => undefined;
+  const keeper: DocumentKeeper<KeySetState, KeySetEvent> = createDocumentKeeper({
+    initial: createKeySetState({ ...times, ...fixedLimits }),
+    reduce,
+    read: createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 }),
+    parse: document =>
+      parseKeySet(document.bytes, algorithms, { ...document, previous: keeper.state().set.keys.keys() }),
+    toEvent,
+    onEnded,
+    onUsable: () => observer.onUsable(issuers),
+    surroundings: options,
+  });
+  const { state, step, isUsable: hasUsableKeys } = keeper;
 
-  const hasUsableKeys = (): boolean => isUsable(state, monotonicNow());
-
-  // The machine: each event changes the state, and a fetch begins or is aborted as the state says.
-
-  function step(event: KeySetEvent): void {
-    const nowMs = monotonicNow();
-    const before = state;
-    state = reduce(before, event, nowMs);
-    if (state.fetch !== before.fetch) beginFetch();
-    if (state.phase === 'stopped') inFlight?.controller.abort();
-    clearTimeout(timer);
-    const wakeMs = nextWakeMs(state);
-    if (wakeMs !== undefined)
-      timer = setTimeout(step, Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxDelayMs), { kind: 'woken' }).unref();
-    if (!isUsable(before, nowMs) && isUsable(state, nowMs)) observer.onUsable(issuers);
-  }
-
-  function beginFetch(): void {
-    const { fetch } = state;
-    const controller = new AbortController();
-    inFlight = { controller, done: options.limitFetches(() => refresh(fetch, controller.signal)) };
-  }
-
-  // A refresh: the source is read and parsed, and the machine gets the outcome.
-
-  async function refresh(fetch: number, signal: AbortSignal): Promise<void> {
-    const startedWallMs = wallNow();
-    const read = await readSource(signal, hasUsableKeys() ? validator : undefined);
-    const previous = state.set.keys.keys();
-    const parsed =
-      read.kind === 'document' ? await parseKeySet(read.bytes, algorithms, { ...read, previous }) : undefined;
-    if (signal.aborted) return;
-    if (read.kind === 'document' && parsed?.kind === 'keySet') ({ validator, publicJwks } = { ...read, ...parsed });
-    step({ ...toOutcome(read, parsed), fetch, jitter: random() });
-    const { set, lastResult = 'failure', lastProblem: problem } = state;
+  function onEnded({ parsed, startedWallMs }: EndedFetch<KeySet, KeySetProblem>): void {
+    if (parsed?.kind === 'keySet') ({ publicJwks } = parsed);
+    const { set, lastResult = 'failure', lastProblem: problem } = state();
     if (lastResult === 'success') seed?.save(publicJwks, startedWallMs);
     const isNews = parsed?.kind === 'problem' || (parsed && !isDeepStrictEqual(parsed.skipped, skipped));
     if (parsed !== undefined) skipped = parsed.skipped;
@@ -204,8 +174,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   function find(header: TokenKeyHeader): KeyLookup | Promise<KeyLookup> {
     const { kid } = header;
     const withKey = (answer: KidAnswer): KeyLookup =>
-      answer.kind === 'unavailable' ? answer : findTokenKey(state.set, header);
-    const answer = answerNow(state, kid, monotonicNow());
+      answer.kind === 'unavailable' ? answer : findTokenKey(state().set, header);
+    const answer = answerNow(state(), kid, monotonicNow());
     if (answer.kind === 'known' || kid === undefined) return withKey(answer);
     // No set holds a longer kid: no fetch, and no memory for it.
     const asked = kid.length > maxKidLength ? ({ kind: 'unknown' } as const) : ask(kid);
@@ -217,10 +187,10 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const asked = waiting.get(kid);
     if (asked !== undefined) return asked;
     step({ kind: 'asked', kid });
-    if (state.phase !== 'fetching' || waiting.size >= maxWaiting) return answerNow(state, kid, monotonicNow());
-    const answer = Promise.race([inFlight?.done, delay(waitMs, 'late', { ref: false })]).then((late): KidAnswer => {
+    if (state().phase !== 'fetching' || waiting.size >= maxWaiting) return answerNow(state(), kid, monotonicNow());
+    const answer = Promise.race([keeper.ended(), delay(waitMs, 'late', { ref: false })]).then((late): KidAnswer => {
       waiting.delete(kid);
-      if (late === undefined) return answerNow(state, kid, monotonicNow());
+      if (late === undefined) return answerNow(state(), kid, monotonicNow());
       return { kind: 'unavailable', detail: `the refresh takes longer than ${waitMs} ms` };
     });
     waiting.set(kid, answer);
@@ -229,8 +199,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   function status(issuer: string): KeyRingStatus {
     const nowMs = monotonicNow();
-    const { set, confirmedMs, lastResult, lastProblem } = state;
-    const usable = isUsable(state, nowMs);
+    const { set, confirmedMs, lastResult, lastProblem } = state();
+    const usable = hasUsableKeys();
     return {
       issuer,
       state: confirmedMs === undefined ? 'loading' : usable ? 'usable' : 'stale',
@@ -243,51 +213,41 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     };
   }
 
-  const isInForce = (key: VerificationKey): boolean => hasUsableKeys() && state.set.keys.has(key);
+  const isInForce = (key: VerificationKey): boolean => hasUsableKeys() && state().set.keys.has(key);
 
   async function stop(): Promise<void> {
-    step({ kind: 'stopped' });
-    unwatch();
+    keeper.stop();
     await seed?.written();
   }
 
   return {
     issuers: new Map(issuers.map(issuer => [issuer, { issuer, find, isInForce, status: () => status(issuer) }])),
     exportKeys(other) {
-      const { set, confirmedMs = 0 } = state;
+      const { set, confirmedMs = 0 } = state();
       return other === location && hasUsableKeys() ? { set, ageMs: monotonicNow() - confirmedMs } : undefined;
     },
     async start() {
-      if (state.phase !== 'new') return;
-      const files = sourceFiles(first);
-      // Before they are read: the watch may poll for the first time after a change.
-      const known = await fileVersions(files);
-      const given = options.inherited ?? (await seed?.load());
-      if (given !== undefined) step({ kind: 'seeded', ...given });
-      step({ kind: 'started' });
-      // Stopped while the seed was read.
-      if (inFlight === undefined) return;
-      const onChange = (): WatchOutcome => {
-        step({ kind: 'changed' });
-        return accepted;
-      };
-      unwatch = watchFiles({ files, known, load: () => Promise.resolve(), apply: onChange }).stop;
-      if (jwksFile === undefined) return;
-      await inFlight.done;
-      const { lastResult, lastProblem = 'not read' } = state;
+      if (state().phase !== 'new') return;
+      await keeper.start(sourceFiles(first), async () => {
+        const given = options.inherited ?? (await seed?.load());
+        return given && { event: { kind: 'seeded', ...given } };
+      });
+      if (jwksFile === undefined || keeper.ended() === undefined) return;
+      await keeper.ended();
+      const { lastResult, lastProblem = 'not read' } = state();
       if (lastResult === 'success') return;
       await stop();
       throw new KeyFileError(`jwksFile of ${first.issuer}: ${lastProblem}: ${jwksFile}`);
     },
     async fetchEnded() {
-      await inFlight?.done;
+      await keeper.ended();
     },
     stop,
   };
 }
 
-function toOutcome(read: FetchResult, parsed: KeySet | KeySetProblem | undefined): FetchOutcome {
-  if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed };
+function toEvent(end: FetchEnd, read: FetchResult, parsed: KeySet | KeySetProblem | undefined): FetchEnded {
+  if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed, ...end };
   const { kind, problem } = { problem: '', ...read, ...parsed };
-  return kind === 'problem' ? { kind: 'failed', problem } : { kind: 'notModified' };
+  return kind === 'problem' ? { kind: 'failed', problem, ...end } : { kind: 'notModified', ...end };
 }

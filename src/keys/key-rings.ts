@@ -1,8 +1,9 @@
 // The key rings of all issuers across changes of the configuration: reuses a ring, lets a new one inherit its keys, or starts one
 // without keys. Issuers with the same location and files share a ring. New rings run beside the active ones until they are activated.
-import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
+import { createAgeClock } from '../http/age-clock.ts';
+import { createLimit } from '../http/document-keeper.ts';
 import type { ProxySettings } from '../http/proxy.ts';
 import {
   createKeyRing,
@@ -159,43 +160,4 @@ function groupByRing(issuers: readonly IssuerKeySettings[], keys: KeySettings) {
     const names = members.map(({ issuer }) => issuer);
     return [JSON.stringify([id, names, keys]), members] as const;
   });
-}
-
-/** Runs at most so many at once, the others in the order of the calls. */
-function createLimit(max: number): KeyRingOptions['limitFetches'] {
-  const queue: (() => void)[] = [];
-  let running = 0;
-  return async work => {
-    if (running < max) running += 1;
-    else await new Promise<void>(resolve => queue.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
-}
-
-/** Between two looks at the uptime, which is read from a file: a check asks the clock. */
-const sampleMs = 100;
-
-/**
- * The clock of key ages, in milliseconds since any start: monotonic, and it counts the time for which the machine was suspended. On Linux
- * `performance.now()` stands still then (CLOCK_MONOTONIC), and `os.uptime()` goes on (CLOCK_BOOTTIME): the larger of the two advances counts.
- */
-export function createAgeClock(monotonicNow = (): number => performance.now(), uptimeSeconds = uptime): () => number {
-  const aheadMs = (): number => uptimeSeconds() * 1000 - monotonicNow();
-  const firstMs = aheadMs();
-  let suspendedMs = 0;
-  let sampledMs = monotonicNow();
-  return () => {
-    const nowMs = monotonicNow();
-    if (nowMs - sampledMs >= sampleMs) {
-      sampledMs = nowMs;
-      suspendedMs = Math.max(suspendedMs, aheadMs() - firstMs);
-    }
-    return nowMs + suspendedMs;
-  };
 }

@@ -2,28 +2,27 @@
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { loadRegularFile } from '../files/bounded-file.ts';
 import {
-  type FetchFiles,
-  type FetchRequest,
-  type FetchResult,
-  fetchDocument,
-  maxDocumentBytes,
-  type Validator,
-} from '../http/fetch.ts';
+  type ConnectionFiles,
+  connectionFiles,
+  createGet,
+  type ReadDocument,
+  type SourceSettings,
+  withinTime,
+} from '../http/document-source.ts';
+import { type FetchResult, maxDocumentBytes } from '../http/fetch.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import { parseDocument } from './jwks.ts';
 
-export interface IssuerKeySettings extends FetchFiles {
+export interface IssuerKeySettings extends ConnectionFiles {
   readonly issuer: string;
   readonly algorithms: readonly string[];
   /** Where keys come from. Exactly one of the three is set. */
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
-  /** Sent to the configured URL and others of its origin, never elsewhere. */
-  readonly bearerTokenFile?: string | undefined;
   /** Whether a key URL may be http to any host. Defaults to false. */
   readonly allowHttp?: boolean | undefined;
 }
@@ -38,31 +37,17 @@ export function locationKey({ issuer, jwksUrl, discoveryUrl, jwksFile, algorithm
 
 /** The files that are read for each refresh: a change of one is a reason for it. */
 export function sourceFiles(settings: IssuerKeySettings): readonly string[] {
-  const { jwksFile, caFile, clientCertFile, clientKeyFile, bearerTokenFile } = settings;
-  const files = jwksFile === undefined ? [caFile, clientCertFile, clientKeyFile, bearerTokenFile] : [jwksFile];
-  return files.filter(file => file !== undefined);
+  return settings.jwksFile === undefined ? connectionFiles(settings) : [settings.jwksFile];
 }
 
-/**
- * Returns a function that reads the source. It never rejects, settles as soon as the signal aborts, and accepts a 304 only with a validator.
- * Throws if no source is set, which the configuration does not allow.
- */
-export function createSource(
-  settings: IssuerKeySettings,
-  { timeoutMs, proxy, lookup }: Pick<FetchRequest, 'proxy' | 'lookup'> & { readonly timeoutMs: number },
-): (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult> {
-  const { issuer, jwksUrl, discoveryUrl, jwksFile, bearerTokenFile, allowHttp = false } = settings;
+/** Throws if no source is set, which the configuration does not allow. */
+export function createSource(issuerSettings: IssuerKeySettings, settings: SourceSettings): ReadDocument {
+  const { issuer, jwksUrl, discoveryUrl, jwksFile, allowHttp = false } = issuerSettings;
+  const { timeoutMs } = settings;
   if (jwksFile !== undefined) return signal => withinTime(timeoutMs, signal, () => readKeyFile(jwksFile));
   const configured = jwksUrl ?? discoveryUrl;
   if (configured === undefined) throw new Error('an issuer without a key source');
-  const { origin } = new URL(configured);
-
-  async function get(url: string, validator: Validator | undefined, signal: AbortSignal): Promise<FetchResult> {
-    const isOwn = bearerTokenFile !== undefined && new URL(url).origin === origin;
-    const bearerToken = isOwn ? await loadBearerToken(bearerTokenFile) : undefined;
-    if (typeof bearerToken === 'object') return bearerToken;
-    return fetchDocument({ ...settings, url, validator, bearerToken, proxy, lookup }, signal);
-  }
+  const get = createGet(issuerSettings, configured, settings);
 
   async function discover(url: string, signal: AbortSignal): Promise<string | Problem> {
     const document = await get(url, undefined, signal);
@@ -77,14 +62,6 @@ export function createSource(
       if (typeof url !== 'string') return url;
       return get(url, validator, limited);
     });
-}
-
-/** RFC 6750 section 2.1. A line end after it does not belong to it. */
-async function loadBearerToken(file: string): Promise<string | Problem> {
-  const loaded = await loadRegularFile(file);
-  if (loaded.kind === 'problem') return problem('bearer token file not readable');
-  const token = Buffer.from(loaded.bytes).toString('latin1').trim();
-  return /^[A-Za-z0-9._~+/-]+=*$/.test(token) ? token : problem('bearer token file without a token');
 }
 
 /** The jwks_uri of metadata (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
@@ -116,26 +93,4 @@ export function parseDiscovery(
 async function readKeyFile(path: string): Promise<FetchResult> {
   const content = await loadRegularFile(path, maxDocumentBytes);
   return content.kind === 'problem' ? content : { ...content, kind: 'document' };
-}
-
-/** One timeout for all of `work`. Does not wait for work that ignores its signal. */
-async function withinTime(
-  timeoutMs: number,
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<FetchResult>,
-): Promise<FetchResult> {
-  const controller = new AbortController();
-  return new Promise(resolve => {
-    const end = (result: FetchResult): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      resolve(result);
-      controller.abort();
-    };
-    const stop = (): void => end(problem('stopped'));
-    const timer = setTimeout(end, timeoutMs, problem('timed out')).unref();
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    else work(controller.signal).then(end, () => end(problem('internal error')));
-  });
 }

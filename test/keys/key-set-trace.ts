@@ -7,15 +7,14 @@
 // fetch, its end, the answers for unknown kids, which wait while a fetch is in flight. After the semicolon is what must hold then:
 // `due MS` (the next wake-up, or `never`), `uses KID…` (all usable keys), `failed`.
 import { expect } from 'chai';
+import { isUsable, nextWakeMs } from '../../src/http/document-machine.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import {
   answerNow,
   createKeySetState,
-  isUsable,
   type KeySetEvent,
   type KeySetLimits,
   type Keys,
-  nextWakeMs,
   reduce,
 } from '../../src/keys/key-set-machine.ts';
 

@@ -1,14 +1,14 @@
 // Simulates one instance of a fleet in virtual time: the product's own state machine of a key set, its requests, and the authentication
 // service. Instances do not affect each other, so each is simulated alone.
+
+import { isUsable, nextWakeMs } from '../../src/http/document-machine.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import {
   answerNow,
   createKeySetState,
-  isUsable,
   type KeySetEvent,
   type KeySetLimits,
   type Keys,
-  nextWakeMs,
   reduce,
 } from '../../src/keys/key-set-machine.ts';
 import type { Random } from './random.ts';

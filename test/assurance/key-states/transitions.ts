@@ -1,5 +1,6 @@
 // The steps of the model in world.ts, and the invariants that must hold after each.
-import { answerNow, isUsable, type KeySetEvent, nextWakeMs, type reduce } from '../../../src/keys/key-set-machine.ts';
+import { isUsable, nextWakeMs } from '../../../src/http/document-machine.ts';
+import { answerNow, type KeySetEvent, type reduce } from '../../../src/keys/key-set-machine.ts';
 import { check, isFresh, isInSet, keySets, kids, nameOf, type Step, type World } from './world.ts';
 
 export type Reduce = typeof reduce;

@@ -1,6 +1,6 @@
 // The clock of key ages: the larger advance of the monotonic clock and of the uptime.
 import { expect } from 'chai';
-import { createAgeClock } from '../../src/keys/key-rings.ts';
+import { createAgeClock } from '../../src/http/age-clock.ts';
 
 describe('age clock', () => {
   function clock() {
