@@ -57,6 +57,12 @@ export interface AllowedPrincipal extends Principal {
   readonly role: string;
 }
 
+/**
+ * The key of the metadata of an allow, beside `decision`, that no other authorizer writes by habit: all ext_authz filters of an Envoy
+ * write one namespace, and many write a `decision` or a `uid`. The guard asks for it.
+ */
+export const allowKey = 'account-authz';
+
 /** Who learns the fields of a caller: the log, which has all, or the upstream (as a header) and Envoy (as metadata) too. */
 const learnedBy = {
   uid: 'upstream',

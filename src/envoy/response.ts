@@ -1,7 +1,7 @@
 // Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/authorize.ts';
-import { type Principal, upstreamFields } from '../authz/principal.ts';
+import { allowKey, type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
 import type { IdentityHeaders } from '../headers/headers.ts';
 import {
@@ -70,7 +70,7 @@ function allowed(
         ...identityHeaders.strayNames(received),
       ],
     },
-    dynamic_metadata: metadata({ decision: 'allow', reason: 'allowed' }, principal),
+    dynamic_metadata: metadata({ decision: 'allow', reason: 'allowed', [allowKey]: 'allow' }, principal),
   };
 }
 

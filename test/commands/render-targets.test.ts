@@ -131,7 +131,7 @@ describe('render istio', () => {
       expect(spec.rules[0].to[0].operation).to.not.have.property('ports');
     }
     expect(policies.at(1)?.spec.rules[0].when).to.deep.include.members([
-      { key: 'experimental.envoy.filters.http.ext_authz[decision]', values: ['allow'] },
+      { key: 'experimental.envoy.filters.http.ext_authz[account-authz]', values: ['allow'] },
       { key: 'request.headers[x-http-method-override]', notValues: ['*'] },
       { key: 'request.headers[x-original-url]', notValues: ['*'] },
     ]);

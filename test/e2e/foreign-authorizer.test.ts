@@ -2,8 +2,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
+import { type Document, isMap, type YAMLMap, type YAMLSeq } from 'yaml';
 import { envoyVersions, startEnvoy } from '../../lab/envoy.ts';
+import { clusterPath, connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
+import { allowKey } from '../../src/authz/principal.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
+import { filterNames } from '../../src/toolkit/envoy-settings/authz-filter.ts';
 import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
 import {
@@ -142,6 +146,49 @@ describe('another server in the place of account-authz', () => {
     }
   });
 
+  // All ext_authz filters of an Envoy write one namespace of metadata, which the guard and the access log read.
+  describe('a second authorizer', () => {
+    const writing = (words: Readonly<Record<string, string>>): Buffer => {
+      const fields = Object.fromEntries(Object.entries(words).map(([name, stringValue]) => [name, { stringValue }]));
+      const ok_response = { headers: [], headers_to_remove: [] };
+      const answer = { status: { code: 0 }, ok_response, dynamic_metadata: { fields } };
+      return authorizationService.Check.responseSerialize(answer);
+    };
+    const [habit, forged, empty] = [{ decision: 'allow', uid: 'bob' }, { [allowKey]: 'allow' }, {}].map(writing);
+    const own = allowMessage();
+    type Row = readonly [what: string, other: Buffer | undefined, own: Buffer | undefined, status: number];
+    const places: Readonly<Record<string, readonly Row[]>> = {
+      'before the check': [
+        ['an allow as others write it, then an empty answer', habit, empty, 403],
+        ['an allow as others write it, then that of account-authz', habit, own, 200],
+        ['what only account-authz writes, then an empty answer', forged, empty, 503],
+        ['what only account-authz writes, then its allow', forged, own, 503],
+      ],
+      'between the check and the guard': [
+        ['an empty answer, then an allow as others write it', habit, empty, 403],
+        // The one place where the guard believes another: the lint finds such a filter.
+        ['an empty answer, then what only account-authz writes', forged, empty, 200],
+      ],
+      'behind the guard': [['an empty answer, then what only account-authz writes', forged, empty, 403]],
+    };
+    for (const version of envoyVersions)
+      for (const [i, [place, rows]] of Object.entries(places).entries())
+        describe(`${place} of Envoy ${version}`, () => {
+          const [authz, other] = [useRunning(startFakeAuthorizer), useRunning(startFakeAuthorizer)];
+          const edit = (bootstrap: Document) => insertSecond(bootstrap, i, other.address);
+          const envoy = useRunning(() =>
+            startEnvoy({ version, upstream: suite.upstream.port, authz: authz.address, edit }),
+          );
+          for (const [what, others, owns, status] of rows)
+            it(`answers ${status} to ${what}`, async () => {
+              authz.answerWith(answersMessage(owns ?? own));
+              other.answerWith(answersMessage(others ?? own));
+              expect((await ask(envoy)).status).to.equal(status);
+              expect(suite.upstream.requests).to.have.length(status === 200 ? 1 : 0);
+            });
+        });
+  });
+
   describe('the server does not speak HTTP/2', () => {
     const greetings: readonly { readonly name: string; readonly greet: (socket: Socket) => void }[] = [
       { name: 'HTTP/1.1', greet: socket => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n') },
@@ -171,3 +218,20 @@ describe('another server in the place of account-authz', () => {
     }
   });
 });
+
+/** Asks another server at the place of the check, of the guard, or behind it. */
+function insertSecond(bootstrap: Document, place: number, address: string): void {
+  const cluster = (bootstrap.getIn(clusterPath(bootstrap, 'account-authz')) as YAMLMap).toJS(bootstrap);
+  const [host = '', port] = address.split(':');
+  const endpoint = { address: { socket_address: { address: host, port_value: Number(port) } } };
+  const load_assignment = { cluster_name: 'second', endpoints: [{ lb_endpoints: [{ endpoint }] }] };
+  bootstrap.addIn(
+    ['static_resources', 'clusters'],
+    bootstrap.createNode({ ...cluster, name: 'second', load_assignment }),
+  );
+  const type = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
+  const typed_config = { '@type': type, grpc_service: { envoy_grpc: { cluster_name: 'second' } } };
+  const filters = bootstrap.getIn([...connectionManagerPath(bootstrap), 'http_filters']) as YAMLSeq;
+  const first = filters.items.findIndex(each => isMap(each) && each.get('name') === filterNames.extAuthz);
+  filters.items.splice(first + place, 0, bootstrap.createNode({ name: 'second', typed_config }));
+}

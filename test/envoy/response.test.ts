@@ -133,12 +133,14 @@ describe('CheckResponse', () => {
       expect(metadataOf(onTheWire(allow))).to.deep.equal({
         decision: 'allow',
         reason: 'allowed',
+        'account-authz': 'allow',
         ...shown(principal()),
       });
       const acting = principal({ actor: 'support-1', scope: 'billing' });
       expect(metadataOf(onTheWire({ kind: 'allow', principal: acting }))).to.deep.equal({
         decision: 'allow',
         reason: 'allowed',
+        'account-authz': 'allow',
         ...shown(acting),
         actor: 'support-1',
       });

@@ -1,5 +1,6 @@
 // The ext_authz filter, the guard behind it and the removals before it: every setting with its reason, for render and lint.
 
+import { allowKey } from '../../authz/principal.ts';
 import type { HeaderRule } from '../../headers/header-rule.ts';
 import { mutablePattern, spellings } from '../../headers/headers.ts';
 import { extension } from './extension.ts';
@@ -73,9 +74,16 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
     },
     {
       field: 'filter_enabled_metadata',
-      why: 'Envoy does not check a request without the metadata',
+      value: settings.isShadow ? undefined : inline({ ...allowMatcher({ present_match: true }), invert: true }),
+      why: 'another filter has written what only account-authz writes: the check is off for such a request, and so it is refused (503)',
     },
-    { field: 'deny_at_disable', accepts: 'anything' },
+    {
+      field: 'deny_at_disable',
+      value: settings.isShadow
+        ? undefined
+        : inline({ default_value: true, runtime_key: 'account_authz.refuse_forged_metadata' }),
+      accepts: 'anything',
+    },
     {
       field: 'shadow_mode',
       value: settings.isShadow ? true : undefined,
@@ -214,6 +222,11 @@ export const grpcServiceSettings = (settings: EnvoySettings): readonly Setting[]
   { field: 'retry_policy', fields: retrySettings },
 ];
 
+/** envoy.type.matcher.v3.MetadataMatcher of what an allow of account-authz writes. */
+export function allowMatcher(value: Tree): Members {
+  return { filter: filterNames.extAuthz, path: [inline({ key: allowKey })], value };
+}
+
 /** envoy.extensions.filters.http.rbac.v3.RBAC. */
 export const guardSettings: readonly Setting[] = [
   { field: 'rules_stat_prefix', value: 'only_allowed', accepts: 'anything' },
@@ -228,11 +241,7 @@ export const guardSettings: readonly Setting[] = [
             {
               sourced_metadata: {
                 metadata_source: 'DYNAMIC',
-                metadata_matcher: {
-                  filter: filterNames.extAuthz,
-                  path: [inline({ key: 'decision' })],
-                  value: inline({ string_match: { exact: 'allow' } }),
-                },
+                metadata_matcher: allowMatcher(inline({ string_match: { exact: 'allow' } })),
               },
             },
           ],
@@ -243,7 +252,7 @@ export const guardSettings: readonly Setting[] = [
 ];
 
 export const guardReason =
-  'An empty answer means allow in this protocol, and a wrong server may give one. This filter refuses (403) an allow without the metadata of account-authz.';
+  'An empty answer means allow in this protocol, and a wrong server may give one. This filter refuses (403) an allow without the metadata that only account-authz writes.';
 
 /** envoy.config.common.mutation_rules.v3.HeaderMutation: the names that no client may send. */
 export function earlyMutations({ headers }: EnvoyPolicy): readonly Tree[] {

@@ -1,6 +1,7 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
+import { allowKey } from '../../authz/principal.ts';
 import { isMutable } from '../../headers/headers.ts';
-import { isGuarded } from './guard.ts';
+import { isGuarded, isOfCheck } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -23,7 +24,7 @@ export const checkRules = {
     },
   },
   'conditional-check': {
-    what: 'A matcher (ExtensionWithMatcher) decides by request whether the check runs, `filter_enabled` is below 100 % or can be changed at run time, or `filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
+    what: 'A matcher (ExtensionWithMatcher) decides by request whether the check runs, `filter_enabled` is below 100 % or can be changed at run time, or `filter_enabled_metadata` is set, other than as `render` writes it or by a CUSTOM policy of Istio with the guard behind the check',
     why: 'Envoy does not check the other requests, and a client may choose what a matcher reads',
     fix: 'remove it; with Istio, add the rbac filter that `render istio` writes after ext_authz',
     find: check => {
@@ -32,7 +33,9 @@ export const checkRules = {
       return [
         ...when(true, check.filter.condition, 'makes the check depend on a matcher'),
         ...when(isPartial(enabled), enabled, hasKey ? 'is a share that can be changed at run time' : 'is not 100 %'),
-        ...(isLeftToPolicy(check) ? [] : ifPresent(check.settings.field('filter_enabled_metadata'))),
+        ...(isLeftToPolicy(check) || isUnasked(check)
+          ? []
+          : ifPresent(check.settings.field('filter_enabled_metadata'))),
       ];
     },
   },
@@ -61,6 +64,14 @@ function isLeftToPolicy(check: AuthzFilter): boolean {
   const policy = earlier.find(({ type, name }) => type === filterTypes.rbac && name === condition);
   const isPolicy = policy?.config.field('shadow_rules').isPresent === true;
   return isPolicy && manager.protectedTargets.length > 0 && isGuarded(check);
+}
+
+/** Whether the condition is only that nothing else has written what an allow of account-authz has, and refuses a request otherwise. */
+function isUnasked({ settings }: AuthzFilter): boolean {
+  const matcher = settings.field('filter_enabled_metadata');
+  const refuses = settings.field('deny_at_disable', 'default_value').flag() === true;
+  const isAbsence = matcher.field('invert').flag() === true && matcher.field('value', 'present_match').flag() === true;
+  return refuses && isAbsence && isOfCheck(matcher, [allowKey]);
 }
 
 const fixedConditions: ReadonlySet<string> = new Set(

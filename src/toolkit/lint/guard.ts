@@ -1,4 +1,5 @@
 // Recognizes the guard: an rbac filter that lets only requests pass which account-authz allowed.
+import { allowKey } from '../../authz/principal.ts';
 import { filterNames } from '../envoy-settings/authz-filter.ts';
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
@@ -37,12 +38,23 @@ function requiresAllow(condition: ProtoValue, extAuthz: string): boolean {
   // By default, the source is the dynamic metadata.
   if (sourced.isPresent && (sourced.field('metadata_source').choice({ DYNAMIC: 0 }) ?? 0) !== 0) return false;
   const matcher = sourced.isPresent ? sourced.field('metadata_matcher') : condition.field('metadata');
-  const [key, ...deeper] = matcher.items('path').map(each => each.field('key').text());
   const value = matcher.field('value', 'string_match');
-  if (!value.isPresent || key !== 'decision' || deeper.length > 0 || matcher.field('invert').flag() === true)
-    return false;
-  const namespace = matcher.field('filter').text();
-  if (namespace !== filterNames.extAuthz && namespace !== extAuthz) return false;
+  const isOfAllow = isOfCheck(matcher, [allowKey, 'decision'], extAuthz);
+  if (!value.isPresent || !isOfAllow || matcher.field('invert').flag() === true) return false;
   const matches = readStringMatcher(value);
   return matches('allow') === true && samples.every(each => matches(each) === false);
+}
+
+/** Whether an envoy.type.matcher.v3.MetadataMatcher reads one of these keys of the metadata of ext_authz. */
+export function isOfCheck(
+  matcher: ProtoValue,
+  keys: readonly string[],
+  extAuthz: string = filterNames.extAuthz,
+): boolean {
+  const [key = '', ...deeper] = matcher.items('path').map(each => each.field('key').text());
+  return (
+    keys.includes(key) &&
+    deeper.length === 0 &&
+    [filterNames.extAuthz, extAuthz].includes(matcher.field('filter').text() ?? '')
+  );
 }

@@ -39,6 +39,20 @@ export interface GuardedManager {
   readonly checks: readonly AuthzFilter[];
 }
 
+/** An ext_authz filter that asks another service than account-authz. */
+export interface ForeignCheck {
+  readonly manager: ConnectionManager;
+  readonly filter: HttpFilter;
+}
+
+export function foreignChecksIn({ manager, checks }: GuardedManager): readonly ForeignCheck[] {
+  const own = new Set(checks.map(({ filter }) => filter.value));
+  return manager.chains
+    .flatMap(({ filters }) => filters)
+    .filter(({ type, value }) => type === filterTypes.extAuthz && !own.has(value))
+    .map(filter => ({ manager, filter }));
+}
+
 /** An ext_authz filter that asks account-authz. */
 export interface AuthzFilter {
   readonly manager: ConnectionManager;

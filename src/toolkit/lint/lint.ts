@@ -8,8 +8,7 @@ import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { type Cluster, isAt, isLocal } from './cluster.ts';
 import { headerRules } from './header-rules.ts';
-import { filterTypes } from './http-filter.ts';
-import { type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
+import { foreignChecksIn, type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
 import { readHeaderWays } from './mutations.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
 import { looseRoutes, openRouteRules } from './open-route-rules.ts';
@@ -161,15 +160,8 @@ function unknownAddresses(model: LintModel): readonly NotJudged[] {
 
 /** An ext_authz that asks another service than account-authz. */
 function foreignChecks({ guarded }: LintModel): readonly NotJudged[] {
-  return guarded.flatMap(({ manager, checks }) =>
-    manager.chains
-      .flatMap(({ filters }) => filters)
-      .filter(
-        ({ type, value }) => type === filterTypes.extAuthz && !checks.some(({ filter }) => filter.value === value),
-      )
-      .map(({ value }) => ({
-        path: value.path,
-        message: 'asks another authorization service, whose answers can change headers of the request',
-      })),
-  );
+  return guarded.flatMap(foreignChecksIn).map(({ filter }) => ({
+    path: filter.value.path,
+    message: 'asks another authorization service, whose answers can change headers of the request',
+  }));
 }

@@ -1,11 +1,11 @@
 // Rules for ways that lead where no client may go, and for the metadata that only the check may write.
 import { toListenAddress } from '../../text/listen-address.ts';
 import { addressKey, createKeyFinder, readAddress } from './cluster.ts';
-import { filterTypes } from './http-filter.ts';
-import type { LintModel } from './lint-model.ts';
+import { filterTypes, routeSettingsOf, stateOf } from './http-filter.ts';
+import { type ForeignCheck, foreignChecksIn, type LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf } from './resources.ts';
-import type { Finding, Rules } from './rule.ts';
+import { type Finding, type Rules, when } from './rule.ts';
 
 export const wayRules = {
   'way-inside': {
@@ -28,21 +28,37 @@ export const wayRules = {
     },
   },
   'owned-metadata-set': {
-    what: 'Something other than the check writes the metadata of ext_authz, which the guard reads',
-    why: 'it can write `decision: allow`, and the guard lets every request pass',
-    fix: 'write to a namespace of its own',
-    find: ({ resources, guarded }) => {
+    what: 'Something other than the check writes the metadata of ext_authz, which the guard and the access log read: another ext_authz filter too, since all of them write one namespace',
+    why: 'it can write what the guard asks for, or another `uid` into the access log',
+    fix: 'write to a namespace of its own; in another ext_authz filter, write `enable_dynamic_metadata_ingestion: false`',
+    find: model => {
+      const { resources, guarded } = model;
       const names = new Set([
         'envoy.filters.http.ext_authz',
         ...guarded.flatMap(({ checks }) => checks.map(({ filter }) => filter.name)),
       ]);
-      return partsOf(resources)
+      const named = partsOf(resources)
         .flatMap(part => part.inner(name => name === 'metadata_namespace' || name === 'receiving_namespaces'))
-        .flatMap(each => each.texts(text => names.has(text)))
-        .map(at => ({ at, says: 'is the metadata of ext_authz' }));
+        .flatMap(each => each.texts(text => names.has(text)));
+      return [
+        ...named.map(at => ({ at, says: 'is the metadata of ext_authz' })),
+        ...guarded.flatMap(foreignChecksIn).flatMap(writingMetadata),
+      ];
     },
   },
 } as const satisfies Rules<LintModel>;
+
+/** A service over HTTP writes only what headers of its answers are told to be. */
+function writingMetadata({ filter, manager }: ForeignCheck): readonly Finding[] {
+  const at = filter.config.field('enable_dynamic_metadata_ingestion');
+  const scopes = [...new Set(manager.targets.map(({ filterScopes }) => filterScopes))];
+  const settings = [filter.config, ...scopes.flatMap(each => routeSettingsOf(filter, each))];
+  const canWrite = settings.some(
+    each => each.inner(name => name === 'grpc_service' || name === 'dynamic_metadata_from_headers').length > 0,
+  );
+  const runs = canWrite && scopes.some(each => stateOf(filter, each).runs);
+  return when(runs && at.flag() !== false, at, 'is not false, and this filter asks another service');
+}
 
 interface Way {
   /** The name of the cluster. */

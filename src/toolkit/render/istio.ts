@@ -1,4 +1,5 @@
 // What Istio needs, so that the Envoy of a sidecar, a gateway or a waypoint asks account-authz.
+import { allowKey } from '../../authz/principal.ts';
 import { authzConnection } from '../envoy-settings/authz-cluster.ts';
 import { authzCall, extAuthzSettings, filterNames, seconds } from '../envoy-settings/authz-filter.ts';
 import { documentProblem } from '../envoy-settings/open-routes.ts';
@@ -142,7 +143,7 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   // A waypoint has no guard of an EnvoyFilter and removes no header: it refuses what was not allowed, and a request that has one of these.
   const overrides = settings.headers.filter(({ removed }) => removed === 'everywhere').flatMap(({ names }) => names);
   const when = [
-    above(waypointGuard, inline({ key: `experimental.${filterNames.extAuthz}[decision]`, values: ['allow'] })),
+    above(waypointGuard, inline({ key: `experimental.${filterNames.extAuthz}[${allowKey}]`, values: ['allow'] })),
     ...overrides
       .filter(name => !name.endsWith('*'))
       .map(name => inline({ key: `request.headers[${name}]`, notValues: ['*'] })),

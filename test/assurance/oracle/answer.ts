@@ -129,7 +129,10 @@ function allowDifferences(answer: Answer, { identity, cookie, headers }: Decisio
   const others = [ok.response_headers_to_add, ok.query_parameters_to_set, ok.query_parameters_to_remove];
   if (others.some(list => list.length > 0) || ok.dynamic_metadata !== null)
     wrong.push('an allow that changes something else');
-  return [...wrong, ...metadataDifferences(answer, { decision: 'allow', reason: 'allowed', ...identity })];
+  return [
+    ...wrong,
+    ...metadataDifferences(answer, { decision: 'allow', reason: 'allowed', 'account-authz': 'allow', ...identity }),
+  ];
 }
 
 function refusalDifferences(answer: Answer, reason: Refused, decision: Decision, settings: Settings): string[] {

@@ -53,6 +53,10 @@ const originalDst = (config?: Part): Part => ({
 });
 const before = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.unshift(filter(type, fields));
 const after = (p: Shipped, type: string, fields: Part = {}): unknown => p.filters.splice(3, 0, filter(type, fields));
+const overHttp = (fields: Part): Part => ({
+  http_service: { server_uri: { uri: 'http://x', cluster: 'upstream', timeout: '1s' }, ...fields },
+});
+const overGrpc = { grpc_service: { envoy_grpc: { cluster_name: 'upstream' } } };
 const early = (p: Shipped, append: Part): unknown => p.early.push({ append });
 const listener = (p: Shipped, ...filters: Part[]): unknown =>
   p.root.static_resources.listeners.push({
@@ -184,12 +188,42 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
           ],
         }),
     ],
-    'another authorization service': [
+    'another authorization service': ['not judged', p => before(p, 'ext_authz.v3.ExtAuthz', overHttp({}))],
+    'another one that writes metadata': ['owned-metadata-set', p => before(p, 'ext_authz.v3.ExtAuthz', overGrpc)],
+    'another one that may not': [
       'not judged',
+      p => before(p, 'ext_authz.v3.ExtAuthz', { ...overGrpc, enable_dynamic_metadata_ingestion: false }),
+    ],
+    'another one that writes headers of its answers into metadata': [
+      'owned-metadata-set',
       p =>
-        before(p, 'ext_authz.v3.ExtAuthz', {
-          http_service: { server_uri: { uri: 'http://x', cluster: 'upstream', timeout: '1s' } },
-        }),
+        before(
+          p,
+          'ext_authz.v3.ExtAuthz',
+          overHttp({ authorization_response: { dynamic_metadata_from_headers: { patterns: [{ exact: 'x' }] } } }),
+        ),
+    ],
+    'another one that a route turns on': [
+      'owned-metadata-set',
+      p => {
+        p.filters.unshift({ ...filter('ext_authz.v3.ExtAuthz', overGrpc), disabled: true });
+        p.routes[0].typed_per_filter_config = {
+          ...p.routes[0].typed_per_filter_config,
+          [p.filters[0].name]: typed('envoy.config.route.v3.FilterConfig', { config: {} }),
+        };
+      },
+    ],
+    'another one that no route turns on': [
+      'not judged',
+      p => p.filters.unshift({ ...filter('ext_authz.v3.ExtAuthz', overGrpc), disabled: true }),
+    ],
+    'another one that a route asks over gRPC': [
+      'owned-metadata-set',
+      p => {
+        before(p, 'ext_authz.v3.ExtAuthz', overHttp({}));
+        const own = typed('ext_authz.v3.ExtAuthzPerRoute', { check_settings: overGrpc });
+        set(p.routes[0], { typed_per_filter_config: { [p.filters[0].name]: own } });
+      },
     ],
   },
   'after the check': {

@@ -1,5 +1,5 @@
 // Planted mistakes: the check and what it is shown.
-import { checkSettings, copyOf, type Mistakes, remove, removePattern, set, shardRoute } from './planting.ts';
+import { checkSettings, copyOf, type Mistakes, remove, removePattern, set, shardRoute, silent } from './planting.ts';
 
 export const checks: Mistakes = {
   'failure-mode-allow': {
@@ -32,6 +32,9 @@ export const checks: Mistakes = {
         deny_at_disable: { default_value: true, runtime_key: 'x' },
       }),
     'a metadata condition on the check': p => set(p.check, { filter_enabled_metadata: {} }),
+    'a metadata condition that refuses nothing': p => remove(p.check, 'deny_at_disable'),
+    'a metadata condition on what another filter writes': p =>
+      set(p.check.filter_enabled_metadata, { filter: 'envoy.filters.http.jwt_authn' }),
   },
   'shadow-mode': {
     'shadow mode': p => set(p.check, { shadow_mode: true }),
@@ -103,7 +106,7 @@ export const checks: Mistakes = {
     'another ext_authz of the same name, as Istio makes of two CUSTOM providers': p =>
       p.filters.unshift({
         ...copyOf(p.filters[1]),
-        typed_config: { ...p.check, grpc_service: { envoy_grpc: { cluster_name: 'opa' } } },
+        typed_config: { ...p.check, ...silent('opa') },
       }),
   },
   'mutation-rules-missing': {

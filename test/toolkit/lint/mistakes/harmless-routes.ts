@@ -15,6 +15,7 @@ import {
   secondListener,
   set,
   shardRoute,
+  silent,
 } from './planting.ts';
 
 export const harmlessRoutes: HarmlessEdits = {
@@ -142,7 +143,7 @@ export const harmlessRoutes: HarmlessEdits = {
       address: 'authz.test',
     });
     set(p.authz, { type: 'STRICT_DNS' });
-    p.filters.unshift(filter('ext_authz.v3.ExtAuthz', { grpc_service: { envoy_grpc: { cluster_name: 'opa' } } }));
+    p.filters.unshift(filter('ext_authz.v3.ExtAuthz', silent('opa')));
   },
   'another ext_authz filter for another service': p => {
     const other = copyOf(p.authz);
@@ -150,8 +151,6 @@ export const harmlessRoutes: HarmlessEdits = {
     other.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value = 9999;
     remove(other, 'typed_extension_protocol_options');
     p.root.static_resources.clusters.push(other);
-    p.filters.unshift(
-      filter('ext_authz.v3.ExtAuthz', { grpc_service: { envoy_grpc: { cluster_name: 'other-authz' } } }),
-    );
+    p.filters.unshift(filter('ext_authz.v3.ExtAuthz', silent('other-authz')));
   },
 };

@@ -7,6 +7,7 @@ import {
   remove,
   secondListener,
   set,
+  silent,
   tls,
   upstreamTls,
 } from './planting.ts';
@@ -19,12 +20,7 @@ export const harmlessSettings: HarmlessEdits = {
       ],
     };
     p.root.static_resources.clusters.push({ name: 'opa', type: 'STRICT_DNS', load_assignment });
-    p.filters.unshift(
-      filter('ext_authz.v3.ExtAuthz', {
-        grpc_service: { envoy_grpc: { cluster_name: 'opa' } },
-        failure_mode_allow: true,
-      }),
-    );
+    p.filters.unshift(filter('ext_authz.v3.ExtAuthz', { ...silent('opa'), failure_mode_allow: true }));
   },
   'another authorization service behind the check': p =>
     p.filters.splice(3, 0, filter('ext_authz.v3.ExtAuthz', { http_service: { server_uri: { cluster: 'x' } } })),

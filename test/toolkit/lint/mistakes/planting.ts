@@ -14,6 +14,11 @@ export const perRoute = (fields: Part) => ({
 });
 export const disabled = perRoute({ disabled: true });
 export const checkSettings = (settings: Part) => perRoute({ check_settings: settings });
+/** Of another ext_authz filter, which writes no metadata. */
+export const silent = (cluster_name: string) => ({
+  grpc_service: { envoy_grpc: { cluster_name } },
+  enable_dynamic_metadata_ingestion: false,
+});
 export const removal = {
   mutations: {
     request_mutations: [{ remove_on_match: { key_matcher: { prefix: 'X-AUTH-', ignore_case: true } } }],
