@@ -217,6 +217,10 @@ const maxPrefixHyphens = 5;
 // What proxies that sign users in call the token that they pass on: oauth2-proxy and the load balancer of AWS.
 const passedTokens: ReadonlySet<string> = new Set(['x-forwarded-access-token', 'x-amzn-oidc-accesstoken']);
 
+// The load balancer of AWS signs it with padded base64, and publishes each key as a PEM file of its own.
+const unreadableToken =
+  'must not be x-amzn-oidc-data, whose base64 has padding and whose keys are PEM files by kid, no key set: x-amzn-oidc-accesstoken has the token of the issuer';
+
 /** The rest of a sentence about a lower-case name that cannot be a header of accounts, or of tokens, or undefined. */
 export function accountHeaderProblem(name: string, example = 'x-account-id'): string | undefined {
   if (name.startsWith(':')) return 'must be a header, not a pseudo-header such as :path';
@@ -225,6 +229,7 @@ export function accountHeaderProblem(name: string, example = 'x-account-id'): st
   if (!/^[a-z0-9](?:[a-z0-9-]{0,126}[a-z0-9])?$/.test(name)) {
     return 'must be a header name of at most 128 letters, digits and hyphens';
   }
+  if (name === 'x-amzn-oidc-data') return unreadableToken;
   return isReserved(name)
     ? `must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as ${example}`
     : undefined;

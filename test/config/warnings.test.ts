@@ -121,6 +121,22 @@ const cases: readonly Case[] = [
     },
   ],
   [narrowed({ roles: ['owner', 'member'] }, '/v2/settings', { roles: ['owner'] })],
+  ...[
+    ['/v1/settings.json', '/v1/settings'],
+    ['/v1/a.b.c/*', '/v1/a.b/:account_id'],
+    ['/v1/settings:read', '/v1/SETTINGS/*'],
+  ].map(
+    ([open, ...paths]): Case => [
+      { public: [{ path: open }], ...routes(...paths) },
+      /^public\[0\]\.path: is a path of routes for a server that cuts a segment at a sign/,
+    ],
+  ),
+  [
+    {
+      public: [{ path: '/v1/settings-x' }, { path: '/v1/b.json/a' }],
+      ...routes('/v1/settings', '/v1/b', '/v1/b.json/c'),
+    },
+  ],
   ...['*', 'api-{acc}', 'api://<client-id>', '{AUDIENCE}'].map(
     (audience): Case => [
       { 'issuers.0.audiences': ['a*', audience] },

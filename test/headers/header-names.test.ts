@@ -31,10 +31,11 @@ describe('header names in the configuration', () => {
     });
   }
 
-  it('explain why an account header must not have an underscore', () => {
+  it('explain why an account header must not have an underscore, and x-amzn-oidc-data can have no token', () => {
     expect(accountHeaderProblem('x_account_id')).to.equal(
       'must have hyphens in place of underscores: a request with an underscore in this name is refused',
     );
+    expect(accountHeaderProblem('x-amzn-oidc-data')).to.match(/padding.*PEM files by kid.*x-amzn-oidc-accesstoken/);
   });
 
   for (const prefix of ['x-auth-', 'x-id-', 'abc-', 'identity-', 'x-my-company-auth-', 'a-b-c-d-e-', 'x-authz-']) {

@@ -1,5 +1,6 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
 import { issuerPlaceholder, overlap, parseIssuerTemplate } from '../../authz/issuer-template.ts';
+import { foldCase } from '../../authz/path.ts';
 import { grantsOf, parseGrant } from '../../authz/permission.ts';
 import { permissionGrid } from '../../authz/permission-grid.ts';
 import { isAccountLabel } from '../../authz/places/host-place.ts';
@@ -38,6 +39,7 @@ function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] 
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config)),
     ...routeWarnings(config),
     ...everyRoleWarnings(config),
+    ...publicWarnings(config),
     ...grantWarnings(config),
     ...resourceWarnings(config),
     ...revocationWarnings(config, revoked),
@@ -171,6 +173,20 @@ function everyRoleWarnings(config: Config): readonly PathProblem[] {
     const message =
       'is for every role, and other routes are narrowed: list the roles that may use it, all of them if you mean that';
     return [{ path: ['routes', i, 'path'], message }];
+  });
+}
+
+// As route-tree.ts reads requests: Django REST framework serves settings.json as settings.
+function publicWarnings({ routes, public: open = [], account }: Config): readonly PathProblem[] {
+  const templates = routes.map(({ path }) => toRouteTemplate(path, account.parameter));
+  const stems = (literal: string): readonly string[] =>
+    Array.from(literal.matchAll(/[^a-z0-9_~-]/g), ({ index }) => literal.slice(0, index));
+  const overlapsRoute = createOverlapIndex(templates, foldCase, stems);
+  return open.flatMap(({ path }, i) => {
+    if (!overlapsRoute(toRouteTemplate(path))) return [];
+    const message =
+      'is a path of routes for a server that cuts a segment at a sign, as settings.json to settings: then Envoy serves that one without a check';
+    return [{ path: ['public', i, 'path'], message }];
   });
 }
 
