@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { issuerPlaceholder } from '../authz/issuer-template.ts';
 import { issuerGrammar, issuerRule } from '../authz/principal.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isSupportedAlgorithm } from '../keys/jwks.ts';
 import { keyUrlProblem } from '../text/url.ts';
 import type { ClaimSource } from '../token/claim-source.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
@@ -34,9 +35,12 @@ const algorithms = [
   'ES512',
   'EdDSA',
   'Ed25519',
-] as const;
+  'ML-DSA-44',
+  'ML-DSA-65',
+  'ML-DSA-87',
+];
 
-export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
+export const defaultAlgorithms: readonly string[] = ['RS256', 'ES256', 'EdDSA', 'Ed25519'];
 
 const keySources = ['jwksUrl', 'discoveryUrl', 'jwksFile'] as const;
 export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as const;
@@ -72,9 +76,9 @@ export const issuer = mapping({
   jwksFile: fileName().exactOptional().meta({
     description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
   }),
-  algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
+  algorithms: list(text(algorithmProblem).meta({ enum: algorithms }), { noun: 'algorithm' })
     .default([...defaultAlgorithms])
-    .meta({ description: 'Accepted signature algorithms.' }),
+    .meta({ description: 'Accepted signature algorithms. ML-DSA needs Node 24.7 or later.' }),
   tokenTypes: list(
     patternedText(
       /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
@@ -141,6 +145,15 @@ export const issuer = mapping({
     const source: { acc?: ClaimSource } = isOfOneAccount ? {} : { acc: acc ?? defaultAccountClaim };
     return { ...issuer, claims: { aud, uid, app, ...source, ...others } };
   });
+
+function algorithmProblem(alg: string): string | undefined {
+  if (/^HS\d+$/.test(alg))
+    return `must not be ${alg}, a shared secret, with which whoever verifies a token can make one: let the issuer sign with RS256 or ES256`;
+  if (!algorithms.includes(alg)) return `must be one of ${algorithms.join(', ')}`;
+  return isSupportedAlgorithm(alg)
+    ? undefined
+    : `must not be ${alg} on this Node ${process.versions.node}: it needs 24.7 or later`;
+}
 
 function requireOneCovered(accounts: readonly string[], context: z.RefinementCtx): void {
   if (accounts.length > 0 && accounts.every(entry => entry.startsWith('!')))

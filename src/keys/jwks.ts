@@ -228,7 +228,7 @@ async function importKey({ kid, thumbprint, members, algorithms }: Candidate): P
   }
 }
 
-// The public key of a JWK (RFC 7518 section 6, RFC 8037).
+// The public key of a JWK (RFC 7518 section 6, RFC 8037, RFC 9964).
 
 interface Material {
   /** In the order of RFC 7638. */
@@ -241,6 +241,12 @@ interface Material {
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 const edAlgorithms = ['EdDSA', 'Ed25519'];
+/** With the bytes of their public keys (FIPS 204, table 2). */
+const mlDsaBytes = new Map<unknown, number>([
+  ['ML-DSA-44', 1312],
+  ['ML-DSA-65', 1952],
+  ['ML-DSA-87', 2592],
+]);
 const ecCurves = [
   { crv: 'P-256', bytes: 32, alg: 'ES256' },
   { crv: 'P-384', bytes: 48, alg: 'ES384' },
@@ -248,7 +254,16 @@ const ecCurves = [
 ];
 
 function isAlgorithm(alg: string): boolean {
-  return [...rsaAlgorithms, ...edAlgorithms, ...ecCurves.map(each => each.alg)].includes(alg);
+  return [...rsaAlgorithms, ...edAlgorithms, ...mlDsaBytes.keys(), ...ecCurves.map(each => each.alg)].includes(alg);
+}
+
+const { SubtleCrypto: WebCrypto } = globalThis as {
+  SubtleCrypto?: { supports?(operation: 'verify', algorithm: string): boolean };
+};
+
+/** Node has ML-DSA from 24.7 on, where its OpenSSL is 3.5 or later. */
+export function isSupportedAlgorithm(alg: string): boolean {
+  return !mlDsaBytes.has(alg) || WebCrypto?.supports?.('verify', alg) === true;
 }
 
 /** Checks sizes and encodings, or says what is wrong. The import checks that a point is on its curve. */
@@ -259,6 +274,7 @@ function readMaterial(jwk: Record<string, unknown>): Material | string {
   if (kty === 'RSA') return readRsa(jwk);
   if (curve !== undefined) return readEc(jwk, curve);
   if (kty === 'OKP' && crv === 'Ed25519') return readEd25519(jwk);
+  if (kty === 'AKP') return readMlDsa(jwk);
   return kty === 'EC' || kty === 'OKP' ? `crv ${shown(crv)}` : `kty ${shown(kty)}`;
 }
 
@@ -293,6 +309,17 @@ function readEd25519(jwk: Record<string, unknown>): Material | string {
   if (typeof x === 'string') return x;
   if (x.length !== 32) return 'x has not the 32 bytes of Ed25519';
   return { members: { crv: 'Ed25519', kty: 'OKP', x: x.toString('base64url') }, type: 'Ed25519', fits: edAlgorithms };
+}
+
+// RFC 9964: such a key always names its algorithm, which its thumbprint has too.
+function readMlDsa(jwk: Record<string, unknown>): Material | string {
+  const alg = memberOf(jwk, 'alg');
+  const bytes = mlDsaBytes.get(alg);
+  if (typeof alg !== 'string' || bytes === undefined) return `alg ${shown(alg)}`;
+  const pub = readBase64Url(jwk, 'pub');
+  if (typeof pub === 'string') return pub;
+  if (pub.length !== bytes) return `pub has not the ${bytes} bytes of ${alg}`;
+  return { members: { alg, kty: 'AKP', pub: pub.toString('base64url') }, type: alg, fits: [alg] };
 }
 
 // RFC 7515 section 2, but for padding: no other alphabet, and only the canonical spelling of a value.

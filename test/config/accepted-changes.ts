@@ -1,4 +1,5 @@
 // Changes of the smallest configuration that are valid.
+import { postQuantum } from '../keys/parsed-keys.ts';
 import { type Changes, long, socket, tls, valuesOf } from './changes.ts';
 
 const acc = 'https://auth.example.com/realms/{acc}';
@@ -17,7 +18,7 @@ const acceptedValues: readonly (readonly [place: string, values: readonly unknow
   ['issuers[0].jwksUrl', ['http://127.0.0.1:8080/certs']],
   ['issuers[0].bearerTokenFile', ['/no/such/file']],
   ['issuers[0].algorithms', [['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']]],
-  ['issuers[0].algorithms', [['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']]],
+  ['issuers[0].algorithms', [['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', ...postQuantum]]],
   ['issuers[0].tokenTypes', [['', 'JWT', 'application/x', long(127)]]],
   ['issuers[0].claims', [{ uid: 'sub' }]],
   ['issuers[0].claims', [{ uid: 'https://a.test/uid', app: 'azp', acc: 'kundennummer ü', role: '__proto__' }]],

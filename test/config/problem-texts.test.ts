@@ -22,6 +22,8 @@ const listing = `
     issuers[0].claims.role: must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name
 {"log.level": 1}
     log.level: must be one of trace, debug, info, warn, error, fatal, silent
+{"issuers.0.algorithms": ["HS256"]}
+    issuers[0].algorithms[0]: must not be HS256, a shared secret, with which whoever verifies a token can make one: let the issuer sign with RS256 or ES256
 {"issuers.0.claims.uid": ""}
     issuers[0].claims.uid: must be the name of a claim, or a JSON Pointer that starts with /
 {"issuers.0.claims.acc": 7}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { changed, configOf, placesOf, problemsOf, smallestConfig } from '../../lab/config-file.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
+import { isSupportedAlgorithm } from '../../src/keys/jwks.ts';
 import { acceptedChanges } from './accepted-changes.ts';
 import type { Changes } from './changes.ts';
 import { refusedChanges } from './refused-changes.ts';
@@ -61,6 +62,9 @@ describe('configuration schema', () => {
     ['L-017 the algorithm none', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['none'] }],
     ['L-017 an HMAC algorithm', 'issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', 'HS256'] }],
     ['L-017 an unknown algorithm', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['RS1'] }],
+    ...(isSupportedAlgorithm('ML-DSA-44')
+      ? []
+      : ([['ML-DSA on this Node', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['ML-DSA-44'] }]] as const)),
     ['L-017 no algorithm', 'issuers[0].algorithms', { 'issuers.0.algorithms': [] }],
     ['L-018 a tolerance above 300 s', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': 301 }],
     ['L-018 a tolerance below 0', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': -1 }],
@@ -148,7 +152,7 @@ describe('configuration schema', () => {
           issuer: 'https://auth.example.com',
           audiences: ['https://api.example.com/subscriptions'],
           jwksUrl: 'https://auth.example.com/.well-known/jwks.json',
-          algorithms: ['RS256', 'ES256', 'EdDSA'],
+          algorithms: ['RS256', 'ES256', 'EdDSA', 'Ed25519'],
           tokenTypes: ['JWT', 'at+jwt'],
           claims: { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' },
           accounts: ['*'],

@@ -1,9 +1,11 @@
 // Key sets that are parsed for a test.
 import type { JWK } from 'jose';
 import { signingKey } from '../../lab/signing-key.ts';
-import { type KeySet, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
+import { isSupportedAlgorithm, type KeySet, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
 
 export const algorithms = ['RS256', 'ES256', 'EdDSA'];
+/** Those that this Node has. */
+export const postQuantum = ['ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87'].filter(isSupportedAlgorithm);
 
 export const bytesOf = (value: unknown): Uint8Array =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));

@@ -25,6 +25,9 @@ describe('skipped key', () => {
     const hex = value.toString(16);
     return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').toString('base64url');
   };
+  const mlDsa = (bytes: number) => async () => {
+    return { kty: 'AKP', kid: 'k', alg: 'ML-DSA-44', pub: Buffer.alloc(bytes).toString('base64url') };
+  };
   const weakExponent = 'e is not an odd number from 65537 to 2147483647';
 
   const notOnCurve = 'the point is not on P-256';
@@ -56,7 +59,11 @@ describe('skipped key', () => {
     ['an empty kid', ec(() => ({ kid: '' })), 'the kid is empty'],
     ['K-037 a kid of 257 characters', ec(() => ({ kid: 'k'.repeat(257) })), 'the kid is longer than 256 characters'],
     ['a key without kty', ec(() => ({ kty: undefined })), 'kty missing'],
-    ['a key of unknown kty', ec(() => ({ kty: 'AKP', pub: 'AAAA' })), 'kty AKP'],
+    ['a key of unknown kty', ec(() => ({ kty: 'LMS', pub: 'AAAA' })), 'kty LMS'],
+    ['ML-DSA without alg', async () => ({ kty: 'AKP', kid: 'k', pub: 'AAAA' }), 'alg missing'],
+    ['ML-DSA of an unknown alg', async () => ({ kty: 'AKP', kid: 'k', alg: '__proto__' }), 'alg __proto__'],
+    ['ML-DSA of 3 bytes', mlDsa(3), 'pub has not the 1312 bytes of ML-DSA-44'],
+    ['ML-DSA where it is not listed', mlDsa(1312), 'alg ML-DSA-44 is not one of algorithms'],
     ['K-038 an x5c chain only', async () => ({ kty: 'RSA', kid: 'k', x5c: ['AAAA'] }), 'n is missing'],
     ['K-034 J-081 RSA of 1024 bits', rsa(() => ({ n: modulus(1024) })), 'RSA of 1024 bits, not 2048 to 8192'],
     ['K-034 RSA of 2047 bits', rsa(() => ({ n: modulus(2047) })), 'RSA of 2047 bits, not 2048 to 8192'],

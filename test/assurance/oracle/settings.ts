@@ -120,7 +120,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     issuers: written.issuers.map(each => ({
       issuer: each.issuer,
       audiences: each.audiences,
-      algorithms: each.algorithms ?? ['RS256', 'ES256', 'EdDSA'],
+      algorithms: each.algorithms ?? ['RS256', 'ES256', 'EdDSA', 'Ed25519'],
       tokenTypes: each.tokenTypes ?? ['JWT', 'at+jwt'],
       claims: {
         aud: each.claims?.aud ?? 'aud',
