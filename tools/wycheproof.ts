@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseKeySet } from '../src/keys/jwks.ts';
-import { isSignedBy } from '../src/token/verifier.ts';
+import { isSignedBy } from '../src/token/signature.ts';
 
 const module = 'github.com/c2sp/wycheproof@v0.0.0-20260902155932-3fa63dd0344a';
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];

@@ -1,9 +1,9 @@
 // Parses a JWK Set (RFC 7517): bytes and the issuer's algorithms in, verification keys and skipped keys with reasons out. No I/O.
 // Weak and private keys and keys for another use are skipped; x5c and unknown members are ignored. What is written in another way and
 // still means one thing is read: a byte order mark, padding, a coordinate without its leading zeros, null for what is absent.
-import { hash } from 'node:crypto';
+import { hash, KeyObject } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type CryptoKey, importJWK } from 'jose';
+import { importJWK } from 'jose';
 import { maxDocumentBytes } from '../http/fetch.ts';
 import { isJsonObject, itemsOf, type JsonValue, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { listWords, printable } from '../text/printable.ts';
@@ -25,7 +25,7 @@ export interface VerificationKey {
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
   /** The key imported for this algorithm; undefined if the key does not serve it. */
-  cryptoKeyFor(alg: string): CryptoKey | undefined;
+  cryptoKeyFor(alg: string): KeyObject | undefined;
 }
 
 export interface KeySet {
@@ -216,10 +216,10 @@ function isUnchanged(key: VerificationKey, { kid, thumbprint, algorithms }: Cand
 
 async function importKey({ kid, thumbprint, members, algorithms }: Candidate): Promise<VerificationKey | string> {
   try {
-    const cryptoKeys = new Map<string, CryptoKey>();
+    const cryptoKeys = new Map<string, KeyObject>();
     for (const alg of algorithms) {
       const imported = await importJWK({ ...members }, alg);
-      if (!(imported instanceof Uint8Array)) cryptoKeys.set(alg, imported);
+      if (!(imported instanceof Uint8Array)) cryptoKeys.set(alg, KeyObject.from(imported));
     }
     return { kid, thumbprint, cryptoKeyFor: alg => cryptoKeys.get(alg) };
   } catch {

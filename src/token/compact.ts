@@ -1,4 +1,4 @@
-// Parses a compact JWS strictly, before jose sees it. Does not verify the signature.
+// Parses a compact JWS strictly, before anything verifies its signature.
 import type { DetailOf } from '../authz/checks.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { isJsonObject, memberOf, parseStrictJson } from '../json/strict-json.ts';

@@ -1,5 +1,4 @@
 // Verifies a token and returns its claims, from the cache or by its signature.
-import { type CryptoKey, compactVerify, errors } from 'jose';
 import type { DetailOf } from '../authz/checks.ts';
 import { accountInIssuer, parseIssuerTemplate } from '../authz/issuer-template.ts';
 import { type AccountGrammar, type SignedIdentity, toUnaddressed } from '../authz/principal.ts';
@@ -18,6 +17,7 @@ import {
 } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
+import { isSignedBy } from './signature.ts';
 import { nameOf, type VerifiedToken, type VerifiedTokens } from './verified-tokens.ts';
 
 /** The keys of one issuer. */
@@ -202,15 +202,4 @@ function refused(outcome: Refusal, kid: string | undefined, signed?: SignedIdent
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {
   return refusal('token_invalid', detail);
-}
-
-/** `token` has passed `parseCompactJws`, and `key` was imported for `alg`. Rejects only on an internal error. */
-export async function isSignedBy(key: CryptoKey, alg: string, token: string): Promise<boolean> {
-  try {
-    await compactVerify(token, key, { algorithms: [alg] });
-    return true;
-  } catch (error) {
-    if (error instanceof errors.JOSEError) return false;
-    throw error;
-  }
 }

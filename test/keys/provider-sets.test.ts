@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { JWK } from 'jose';
 import { parseKeySet, type SkippedKey } from '../../src/keys/jwks.ts';
 import { findTokenKey } from '../../src/keys/token-key.ts';
-import { isSignedBy } from '../../src/token/verifier.ts';
+import { isSignedBy } from '../../src/token/signature.ts';
 
 interface Pair {
   readonly privateKey: KeyObject;

@@ -1,4 +1,5 @@
 // Tokens as libraries of other languages sign them. test/docs/configurations.test.ts has the tokens of providers.
+import { KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type CryptoKey, importJWK } from 'jose';
@@ -12,7 +13,7 @@ describe('tokens of JWT libraries', () => {
     it(`of ${library}, are verified with ${alg}, and refused with another signature`, async () => {
       const at = await lab({ tokenTypes: ['JWT', ''] });
       for (const jwk of keys) {
-        const cryptoKey = (await importJWK(jwk, jwk.alg)) as CryptoKey;
+        const cryptoKey = KeyObject.from((await importJWK(jwk, jwk.alg)) as CryptoKey);
         const cryptoKeyFor = (asked: string) => (asked === jwk.alg ? cryptoKey : undefined);
         at.keys.set(jwk.kid, { kid: jwk.kid, thumbprint: jwk.kid, cryptoKeyFor });
       }

@@ -1,9 +1,9 @@
 // The verification of a signature by one key and one algorithm, for every supported algorithm.
-import { constants, generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
+import { constants, generateKeyPairSync, KeyObject, sign as signBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { type CryptoKey, exportJWK, importJWK } from 'jose';
+import { exportJWK, importJWK } from 'jose';
 import { base64url } from '../../lab/token.ts';
-import { isSignedBy } from '../../src/token/verifier.ts';
+import { isSignedBy } from '../../src/token/signature.ts';
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
@@ -35,10 +35,10 @@ function sign(
   return `${text}.${signature.toString('base64url')}`;
 }
 
-async function cryptoKeyOf(publicKey: KeyObject, alg: string): Promise<CryptoKey> {
+async function cryptoKeyOf(publicKey: KeyObject, alg: string): Promise<KeyObject> {
   const imported = await importJWK(await exportJWK(publicKey), alg);
   if (imported instanceof Uint8Array) throw new Error('a symmetric key');
-  return imported;
+  return KeyObject.from(imported);
 }
 
 /** The JWS with a signature that is changed, longer, shorter or missing, and one with another payload. */

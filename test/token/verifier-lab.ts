@@ -1,4 +1,5 @@
 // A token verifier with the keys k1 and r1, its clock and its finder in the hands of a test.
+import { KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK } from 'jose';
 import { secrets } from '../../lab/secrets.ts';
 import { type SigningKey, signingKey } from '../../lab/signing-key.ts';
@@ -28,7 +29,7 @@ export interface Lab {
 }
 
 export async function verificationKey({ publicJwk, alg, kid }: SigningKey): Promise<VerificationKey> {
-  const cryptoKey = (await importJWK({ ...publicJwk }, alg)) as CryptoKey;
+  const cryptoKey = KeyObject.from((await importJWK({ ...publicJwk }, alg)) as CryptoKey);
   return { kid, thumbprint: kid, cryptoKeyFor: requested => (requested === alg ? cryptoKey : undefined) };
 }
 

@@ -1,4 +1,5 @@
 // Signs the claims of a case with a throw-away key that stands in for the issuer's keys: no secret and no network is needed.
+import { KeyObject } from 'node:crypto';
 import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
 import { issuerPlaceholder, overlap, someIssuer } from '../../authz/issuer-template.ts';
 import { toAccountGrammar } from '../../authz/places/places.ts';
@@ -34,7 +35,8 @@ export async function createStandInIssuers({ issuers, token, account }: Config):
     const pair = pairs.get(alg) ?? generateKeyPair(alg, { modulusLength: 2048 });
     pairs.set(alg, pair);
     const { publicKey, privateKey } = await pair;
-    const key = { kid, thumbprint: kid, cryptoKeyFor: (asked: string) => (asked === alg ? publicKey : undefined) };
+    const cryptoKey = KeyObject.from(publicKey);
+    const key = { kid, thumbprint: kid, cryptoKeyFor: (asked: string) => (asked === alg ? cryptoKey : undefined) };
     const set = { keys: new Map([[key, new Set<string>()]]), kids: new Set([kid]) };
     keys.set(issuer.issuer, { isInForce: one => one === key, find: header => findTokenKey(set, header) });
     standIns.push({ issuer, alg, privateKey });
