@@ -43,7 +43,14 @@ for (const output of [process.stdout, process.stderr])
     if (errorCode(error) !== 'EPIPE') endByFault(error);
   });
 
+// Node would end with 13 and without a word, where a command waits for what can no longer come.
+const endUnanswered = (): void => {
+  process.stderr.write(`account-authz ${name}: internal error: nothing is left to wait for\n`);
+  process.exit(2);
+};
+process.once('beforeExit', endUnanswered);
 const code = await main();
+process.off('beforeExit', endUnanswered);
 process.exitCode = code;
 // Ends handles that are still open, such as a server after a failed start. A clean end waits until an SDK has sent its last spans, but not
 // for a socket that its peer never closes.

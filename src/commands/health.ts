@@ -45,7 +45,7 @@ async function askReadiness({ host, port }: TcpAddress): Promise<string> {
   try {
     const answer = await sendRequest(new URL(`http://${hostAndPort(reachable(host), port)}/readyz`), { signal });
     // The whole body has a state for each issuer.
-    const body = await readStart(answer, startLength);
+    const body = await readStart(answer, startLength, signal);
     const state = answers.get(`${answer.statusCode} ${body.toString('latin1')}`);
     return state ?? notReached(`/readyz answers ${answer.statusCode}, and not as account-authz does`);
   } catch (error) {

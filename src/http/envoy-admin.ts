@@ -46,7 +46,7 @@ export async function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAd
       answer.destroy();
       return problem(`it answers ${answer.statusCode}`);
     }
-    const body = await readStart(answer, maxBytes + 1);
+    const body = await readStart(answer, maxBytes + 1, signal);
     if (body.length > maxBytes) return problem(`its answer is longer than ${maxBytes} bytes`);
     return { kind: 'answer', text: body.toString('utf8') };
   } catch (error) {

@@ -14,7 +14,7 @@ import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { hostOf, portOf } from '../text/url.ts';
 import { FetchProblem, networkProblem } from './network-problem.ts';
-import { request as httpRequest } from './node-http.ts';
+import { finalAnswer, request as httpRequest } from './node-http.ts';
 import { type ProxySettings, proxyFor } from './proxy.ts';
 
 /** Read for each fetch, so that replaced files take effect. */
@@ -195,17 +195,7 @@ async function secure(socket: Socket, url: URL, trust: Trust): Promise<Socket> {
 // Exchange: one request over the connection. Node bounds the headers of the response to 16 KiB.
 
 function send(socket: Socket, options: RequestOptions): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    httpRequest({ ...options, createConnection: () => socket })
-      .once('response', response => {
-        // A body that is not read to its end emits an error.
-        response.on('error', () => undefined);
-        resolve(response);
-      })
-      .once('connect', resolve)
-      .on('error', reject)
-      .end();
-  });
+  return finalAnswer(httpRequest({ ...options, createConnection: () => socket }));
 }
 
 async function readResponse(response: IncomingMessage, url: string, maxBytes: number): Promise<FetchResult> {

@@ -4,7 +4,7 @@ import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type SecureContext } from 'node:tls';
 import { hostOf, portOf } from '../text/url.ts';
-import { Agent, request as httpRequest } from './node-http.ts';
+import { Agent, finalAnswer, request as httpRequest } from './node-http.ts';
 
 /** The signal bounds the whole exchange, the body included. */
 type SentOptions = Pick<RequestOptions, 'method' | 'path' | 'headers'> & {
@@ -16,7 +16,10 @@ type SentOptions = Pick<RequestOptions, 'method' | 'path' | 'headers'> & {
 };
 
 /** Rejects with the error of Node if there is no answer. By default the path is that of the URL. */
-export function sendRequest(url: URL, { secureContext, connectTo, ...options }: SentOptions): Promise<IncomingMessage> {
+export async function sendRequest(
+  url: URL,
+  { secureContext, connectTo, ...options }: SentOptions,
+): Promise<IncomingMessage> {
   const host = hostOf(url);
   const { host: peer, port } = connectTo ?? { host, port: portOf(url) };
   const all = { host: peer, port, path: `${url.pathname}${url.search}`, ...options };
@@ -29,23 +32,20 @@ export function sendRequest(url: URL, { secureContext, connectTo, ...options }: 
     rejectUnauthorized: true,
     ...(secureContext && { secureContext }),
   };
-  return new Promise((resolve, reject) => {
-    // A new agent: the global one may use a proxy (NODE_USE_ENV_PROXY).
-    const sent =
-      url.protocol === 'http:'
-        ? httpRequest({ ...all, agent: new Agent() }, resolve)
-        : httpsRequest({ ...all, ...tls, agent: new TlsAgent() }, resolve);
-    // Without this, Node drops an answer 101 without an event, and nothing would keep the process alive.
-    sent.on('upgrade', (_, socket) => {
-      socket.destroy();
-      reject(Object.assign(new Error('it answers 101 Switching Protocols'), { code: 'status 101' }));
-    });
-    sent.on('error', reject).end();
-  });
+  // A new agent: the global one may use a proxy (NODE_USE_ENV_PROXY).
+  return finalAnswer(
+    url.protocol === 'http:'
+      ? httpRequest({ ...all, agent: new Agent() })
+      : httpsRequest({ ...all, ...tls, agent: new TlsAgent() }),
+  );
 }
 
-/** The bytes up to this many; the stream is closed if it has as many. Rejects if it breaks off. */
-export async function readStart(stream: AsyncIterable<Uint8Array | string>, maxBytes: number): Promise<Buffer> {
+/** The bytes up to this many; the stream is closed if it has as many. Rejects if it breaks off, or with the signal of its request. */
+export async function readStart(
+  stream: AsyncIterable<Uint8Array | string>,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream) {
@@ -54,5 +54,7 @@ export async function readStart(stream: AsyncIterable<Uint8Array | string>, maxB
     length += bytes.length;
     if (length >= maxBytes) break;
   }
+  // A body without a length ends with its connection, also where we ended that.
+  signal?.throwIfAborted();
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }

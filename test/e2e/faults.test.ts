@@ -46,6 +46,15 @@ describe('uncaught error', () => {
   let service: ServiceProcess;
   let client: GrpcClient;
 
+  it('ends a command that waits for what can no longer come, with 2 and a line', async () => {
+    const stdin =
+      "Object.defineProperty(process, 'stdin', { value: { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) } });";
+    const config = writeFixture('waiting.json', configuration(issuer.jwksUrl));
+    const nodeOptions = ['--import', `data:text/javascript,${encodeURIComponent(stdin)}`];
+    const { code, stderr } = await runProduct(['explain', '--config', config, '--path', '/api'], { nodeOptions });
+    expect([code, stderr]).to.deep.equal([2, 'account-authz explain: internal error: nothing is left to wait for\n']);
+  });
+
   describe('while serving', () => {
     const start = async (options: Parameters<typeof startServiceProcess>[1], changes = {}): Promise<void> => {
       service = await startServiceProcess({ ...configuration(issuer.jwksUrl), ...changes }, options);

@@ -64,12 +64,26 @@ describe('fetchDocument', () => {
     });
   }
 
-  it('a server of another protocol fails with "not HTTP"', async () => {
-    const server = createServer(socket => socket.on('error', () => undefined).end('SSH-2.0-OpenSSH\r\n'));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    ends.push(() => server.close());
-    expect(textOf(await get(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))).to.equal('not HTTP');
-  });
+  const upgraded = 'HTTP/1.1 101 Switching Protocols\r\n';
+  const early = 'HTTP/1.1 103 Early Hints\r\n';
+  const good = 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"keys":[]}';
+  for (const [name, answer, result, proxied = result] of [
+    ['another protocol', 'SSH-2.0-OpenSSH\r\n', 'not HTTP'],
+    ['an upgrade', `${upgraded}Connection: upgrade\r\nUpgrade: h2c\r\n\r\n`, 'status 101 Switching Protocols'],
+    ['an upgrade to nothing', `${upgraded}\r\n`, 'status 101 Switching Protocols'],
+    ['an interim answer alone', `${early}\r\n`, 'connection closed', 'status 103'],
+    ['interim answers before the answer', `${early}\r\n${early}\r\n${good}`, text, 'status 103'],
+    ['an answer before the request', good, text, 'connection closed'],
+  ] as const) {
+    it(`${name} gives "${result}", and from a proxy "${proxied}"`, async () => {
+      const server = createServer(socket => socket.on('error', () => undefined).end(answer));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      ends.push(() => server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      expect(textOf(await get(url))).to.equal(result);
+      expect(textOf(await get('https://issuer.test/', { proxy: { httpsProxy: url } }))).to.contain(proxied);
+    });
+  }
 
   for (const [encoding, body] of [
     ['gzip', gzipped(text)],

@@ -1,10 +1,10 @@
 // How much is read of an answer and of any other stream, and when reading it fails.
 import { once } from 'node:events';
-import { createServer, get, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { readStart } from '../../src/http/send-request.ts';
+import { readStart, sendRequest } from '../../src/http/send-request.ts';
 
 describe('readStart', () => {
   let server: Server | undefined;
@@ -13,11 +13,11 @@ describe('readStart', () => {
     server?.close();
   });
 
-  async function answerOf(listener: RequestListener): Promise<IncomingMessage> {
+  async function answerOf(listener: RequestListener, signal = AbortSignal.timeout(15_000)): Promise<IncomingMessage> {
     server = createServer(listener).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const [answer] = await once(get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), 'response');
-    return answer;
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return sendRequest(new URL(url), { signal });
   }
 
   it('returns a body of exactly the limit', async () => {
@@ -38,6 +38,18 @@ describe('readStart', () => {
   it('rejects if the body breaks off', async () => {
     const answer = await answerOf(({ socket }, response) => response.write('o', () => socket.destroy()));
     expect(await readStart(answer, 10).catch(error => error)).to.have.property('code', 'ECONNRESET');
+  });
+
+  it('rejects with the signal of the request that ended a body without a length', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const answer = await answerOf((_, response) => {
+      response.useChunkedEncodingByDefault = false;
+      response.write('o');
+    }, signal);
+    const begun = readStart(answer, 10, signal).catch(error => error);
+    controller.abort();
+    expect(await begun).to.have.property('name', 'AbortError');
   });
 
   it('rejects once the stream is destroyed', async () => {

@@ -65,9 +65,9 @@ export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<Ga
     const known = { kind: 'answer', status, mediaType } as const;
     // Nothing else has to be read: the answer of an API may be endless.
     if (mediaType === 'application/problem+json')
-      return { ...known, reason: reasonIn(await readStart(answer, maxAnswerBytes)) };
+      return { ...known, reason: reasonIn(await readStart(answer, maxAnswerBytes, signal)) };
     if (kind === 'admin of Envoy' && mediaType === 'text/plain')
-      return { ...known, isAdmin: adminStates.test((await readStart(answer, 32)).toString('latin1')) };
+      return { ...known, isAdmin: adminStates.test((await readStart(answer, 32, signal)).toString('latin1')) };
     answer.destroy();
     return known;
   } catch (error) {

@@ -35,11 +35,16 @@ describe('ask', () => {
     expect(answer).to.include({ kind: 'problem', problem: 'no answer within 5 s' });
   });
 
-  it('counts the body of a refusal to the time', async () => {
-    const silent: RequestListener = (_, response) => response.writeHead(401, problemJson).write('{');
-    const answer = await ask(await gateway(silent, 200), planned);
-    expect(answer).to.include({ kind: 'problem', problem: 'no answer within 0.2 s' });
-  });
+  for (const framing of ['in chunks', 'that ends with the connection']) {
+    it(`counts the body of a refusal ${framing} to the time`, async () => {
+      const silent: RequestListener = (_, response) => {
+        response.useChunkedEncodingByDefault = framing === 'in chunks';
+        response.writeHead(401, problemJson).write('{');
+      };
+      const answer = await ask(await gateway(silent, 200), planned);
+      expect(answer).to.include({ kind: 'problem', problem: 'no answer within 0.2 s' });
+    });
+  }
 
   for (const [name, padding, reason] of [
     ['of exactly 64 KiB', 64 * 1024 - refusal.length, 'token_missing'],
