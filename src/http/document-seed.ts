@@ -2,7 +2,7 @@
 // never read where others could have written it. Its age is by the wall clock, which spans a restart.
 import { hash, randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { lstat, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { errorCode } from '../text/problem.ts';
@@ -110,6 +110,20 @@ function isWritableByOthers(stats: Stats): boolean {
   if (stats.isDirectory() && (mode & 0o1000) !== 0) return false;
   const ownGroups = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
   return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !ownGroups.includes(gid));
+}
+
+const temporaryName = /^[0-9a-f]{64}\.[a-z]+\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
+/** Another instance may be writing a younger one. */
+const leftOverMs = 60_000;
+
+/** Removes what a process has left that was killed while it wrote a seed. Never rejects. */
+export async function removeLeftovers(cacheDirectory: string): Promise<void> {
+  const names = await readdir(cacheDirectory).catch(() => []);
+  for (const name of names.filter(each => temporaryName.test(each))) {
+    const path = join(cacheDirectory, name);
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats?.isFile() && Date.now() - stats.mtimeMs > leftOverMs) await unlink(path).catch(() => undefined);
+  }
 }
 
 async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
 import { createAgeClock } from '../http/age-clock.ts';
 import { createLimit } from '../http/document-keeper.ts';
+import { removeLeftovers } from '../http/document-seed.ts';
 import type { ProxySettings } from '../http/proxy.ts';
 import {
   createKeyRing,
@@ -98,6 +99,7 @@ export function createKeyRings(options: {
     const discard = async (): Promise<void> => {
       await Promise.all(Array.from(added, stopRing));
     };
+    if (!seedReadOnly && keys.cacheDirectory !== undefined) await removeLeftovers(keys.cacheDirectory);
     try {
       for (const ring of added) running.add(ring);
       await Promise.all(Array.from(added, ring => ring.start()));

@@ -1,12 +1,27 @@
 // The key set on disk: what is written, and every reason not to use it at the next start.
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK } from 'jose';
 import { secrets } from '../../lab/secrets.ts';
 import { signingKey } from '../../lab/signing-key.ts';
+import { removeLeftovers } from '../../src/http/document-seed.ts';
 import { type KeySet, parseKeySet } from '../../src/keys/jwks.ts';
+import { createKeyRings } from '../../src/keys/key-rings.ts';
 import { createKeySeed, type InheritedKeys, type KeySeedSettings } from '../../src/keys/key-seed.ts';
 
 describe('key seed', () => {
@@ -72,6 +87,27 @@ describe('key seed', () => {
     const path = await writtenFile();
     await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')))));
   }
+
+  it('leaves no temporary file of a killed process, and every file that is not surely one', async () => {
+    const seedName = `${'a1'.repeat(32)}.json`;
+    const own = (id: string): string => `${seedName}.${randomUUID().slice(0, -1)}${id}.tmp`;
+    const [old, young, link] = [own('0'), own('1'), own('2')];
+    const kept = [`${seedName}.tmp`, 'x.json.tmp', `${old}.bak`, `X${old}`, seedName];
+    for (const name of [old, young, ...kept]) {
+      await writeFile(join(cacheDirectory, name), '');
+      const seconds = Date.now() / 1000 - (name === young ? 50 : 70);
+      await utimes(join(cacheDirectory, name), seconds, seconds);
+    }
+    await symlink(join(cacheDirectory, young), join(cacheDirectory, link));
+    const keys = { refreshSeconds: 1, maxAgeSeconds: 1, cooldownSeconds: 1, timeoutSeconds: 1, cacheDirectory };
+    const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
+    const start = (seedReadOnly: boolean) => createKeyRings({ observer, proxy: {}, seedReadOnly }).prepare([], keys);
+    await start(true);
+    expect(await readdir(cacheDirectory)).to.include(old);
+    await start(false);
+    expect(await readdir(cacheDirectory)).to.have.members([young, link, ...kept]);
+    await removeLeftovers(join(cacheDirectory, 'missing'));
+  });
 
   it('returns the saved keys and their age', async () => {
     expect(await save()).to.equal(undefined);
