@@ -1,6 +1,9 @@
 // Reads a document from a URL with the files that a configuration names for the connection: bytes or a problem within one total timeout.
+import { isDeepStrictEqual } from 'node:util';
 import { loadRegularFile } from '../files/bounded-file.ts';
+import { parseBoundedJson } from '../json/strict-json.ts';
 import { type Problem, problem } from '../text/problem.ts';
+import { leftOut, withoutSecret } from '../text/secret.ts';
 import { type FetchFiles, type FetchRequest, type FetchResult, fetchDocument, type Validator } from './fetch.ts';
 
 export interface ConnectionFiles extends FetchFiles {
@@ -31,10 +34,33 @@ export function createGet(
   const { bearerTokenFile } = files;
   const { origin } = new URL(configured);
   return async (url, validator, signal) => {
-    const isOwn = bearerTokenFile !== undefined && new URL(url).origin === origin;
-    const bearerToken = isOwn ? await loadBearerToken(bearerTokenFile) : undefined;
-    if (typeof bearerToken === 'object') return bearerToken;
-    return fetchDocument({ ...files, ...settings, url, validator, bearerToken }, signal);
+    const secret = bearerTokenFile === undefined ? undefined : await loadBearerToken(bearerTokenFile);
+    if (typeof secret === 'object') return secret;
+    const bearerToken = new URL(url).origin === origin ? secret : undefined;
+    const fetched = await fetchDocument({ ...files, ...settings, url, validator, bearerToken }, signal);
+    return fetched.kind === 'document' && secret !== undefined ? withoutOwn(secret, fetched) : fetched;
+  };
+}
+
+const jsonBounds = { maxDepth: 64, maxValues: 10_000 };
+
+/** A server may repeat what it was sent, in a name that is printed or kept. Bytes change only where it does. */
+function withoutOwn(secret: string, document: Extract<FetchResult, { kind: 'document' }>): FetchResult {
+  const { bytes, mediaType } = document;
+  const type = mediaType && String(withoutSecret(mediaType, secret));
+  const json = parseBoundedJson(bytes, jsonBounds);
+  if (json.kind === 'value') {
+    const value = withoutSecret(json.value, secret);
+    const isSame = isDeepStrictEqual(value, json.value);
+    return { ...document, bytes: isSame ? bytes : Buffer.from(JSON.stringify(value)), mediaType: type };
+  }
+  // JSON Lines, or nothing that is read. No character of a token has a meaning there.
+  const text = Buffer.from(bytes);
+  const isSame = !text.includes(secret);
+  return {
+    ...document,
+    bytes: isSame ? bytes : Buffer.from(text.toString().replaceAll(secret, leftOut)),
+    mediaType: type,
   };
 }
 

@@ -192,6 +192,40 @@ describe('key source', () => {
       expect(sent(other)).to.deep.equal([undefined]);
     });
 
+    const own = 'dXNlcjpvdXIgcGFzc3dvcmQ=';
+    const urlSafe = Buffer.from(`Bearer ${own}`).toString('base64url');
+    for (const [name, repeated] of [
+      ['as it is', `x${own}y`],
+      ['after 300 characters', 'x'.repeat(300) + own],
+      ['percent-encoded', `%64${encodeURIComponent(own.slice(1))}`],
+      ['in base64', `${urlSafe} y`],
+      ['decoded', 'user:our password'],
+    ] as const) {
+      it(`that a server repeats ${name} is left out of names and types`, async () => {
+        const settings = { bearerTokenFile: await write('token', own) };
+        const metadata = await issuerWith({ metadata: { issuer: repeated } });
+        const { url: issuer, discoveryUrl } = metadata;
+        const keySet = JSON.stringify({
+          keys: [
+            { kid: repeated, kty: 'x' },
+            { kid: 'user:our', kty: 'y' },
+          ],
+        });
+        const { jwksUrl, ...other } = await issuerWith();
+        other.fault({ kind: 'respond', headers: { 'content-type': repeated }, body: keySet });
+        const [named, listed] = [
+          await read({ issuer, discoveryUrl, ...settings }),
+          await read({ jwksUrl, ...settings }),
+        ];
+        expect(textOf(named)).to.contain('"(left out: it repeats a secret of ours)"');
+        expect(textOf(listed)).to.equal(keySet.replace(repeated, '(left out: it repeats a secret of ours)'));
+        expect(listed).to.have.property('mediaType', '(left out: it repeats a secret of ours)');
+        other.fault({ kind: 'respond', body: `{"jti":"${own}"}\n{"sid":"x"}` });
+        const lines = '{"jti":"(left out: it repeats a secret of ours)"}\n{"sid":"x"}';
+        expect(textOf(await read({ jwksUrl, ...settings }))).to.equal(lines);
+      });
+    }
+
     const broken: readonly (readonly [string, string | undefined, string])[] = [
       ['a missing file', undefined, 'bearer token file not readable'],
       ['an empty file', '\n', 'bearer token file without a token'],
