@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { parsePath } from '../json/strict-json.ts';
 import { accountPlaceholder } from '../token/claim-source.ts';
-import { mapping, notControl, text } from './value-schemas.ts';
+import { list, mapping, notControl, text } from './value-schemas.ts';
 
 const nameRule = 'must be the name of a claim, or a JSON Pointer that starts with /';
 // For the JSON Schema: a name or a pointer, without {acc}, or with {acc} only as a whole segment of a pointer.
@@ -12,6 +12,7 @@ const accountNamePattern = `^(?:(?!/|.*\\{acc\\})${notControl}+|(?:/(?:\\{acc\\}
 /** Only of an issuer without `{acc}`. */
 export const defaultAccountClaim = 'acc';
 
+const severalSources = 'Of a list of two to four, the first that the token has counts: not absent, null or "".';
 const namesOf = 'The names of the members of the object there count.';
 
 export const claims = mapping({
@@ -21,12 +22,15 @@ export const claims = mapping({
       description: 'The audience: leads to a string or to a list of strings. See audiences.',
       examples: ['client_id'],
     }),
-  uid: claimText()
+  uid: fieldSource()
     .default('uid')
-    .meta({ description: 'The user: leads to a string.', examples: ['sub'] }),
-  app: claimText()
+    .meta({ description: `The user: leads to a string. ${severalSources}`, examples: ['sub', ['sub', 'client_id']] }),
+  app: fieldSource()
     .default('app')
-    .meta({ description: 'The application: leads to a string.', examples: ['azp'] }),
+    .meta({
+      description: `The application: leads to a string. ${severalSources}`,
+      examples: ['azp', ['azp', '/aud/0']],
+    }),
   acc: source(
     [claimText(), mapping({ keysOf: claimText().meta({ description: namesOf }) }), words(claimText)],
     '{ keysOf: NAME } or { wordsOf: NAME }',
@@ -95,6 +99,12 @@ function claimText() {
     if (problem !== undefined || !name.includes(accountPlaceholder)) return problem;
     return `must not contain ${accountPlaceholder}: only the JSON Pointers of role and scope may`;
   }).meta({ minLength: 1, maxLength: 256, pattern: namePattern });
+}
+
+function fieldSource() {
+  return z.union([claimText(), list(claimText(), { noun: 'source', min: 2, max: 4 })], {
+    error: () => `${nameRule}, or a list of 2 to 4 of them`,
+  });
 }
 
 /** The same with `{acc}` as a whole segment of a JSON Pointer. */

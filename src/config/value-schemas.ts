@@ -54,16 +54,20 @@ interface ListRules {
   readonly sameBy?: (item: unknown) => unknown;
   /** The field of an item at which a duplicate is reported. */
   readonly repeatedAt?: string;
+  readonly min?: number;
   readonly max?: number;
 }
 
-/** A list with at least one item and no duplicates. */
-export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each => each, repeatedAt, max }: ListRules) {
+/** A list with at least one item, or `min`, and no duplicates. */
+export function list<Item extends z.ZodType>(
+  item: Item,
+  { noun, sameBy = each => each, repeatedAt, min = 1, max }: ListRules,
+) {
   return z
     .array(item)
     .superRefine((value: unknown, context) => {
       if (!Array.isArray(value)) return;
-      if (value.length === 0) report(context, `must name at least one ${noun}`);
+      if (value.length < min) report(context, `must name at least ${min === 1 ? `one ${noun}` : `${min} ${noun}s`}`);
       if (max !== undefined && value.length > max) report(context, tooMany(max, noun));
       const seen = new Set<string>();
       for (const [i, each] of value.entries()) {
@@ -74,7 +78,7 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
         seen.add(key);
       }
     }, evenIfInvalid)
-    .meta({ minItems: 1, ...(max && { maxItems: max }), ...(repeatedAt === undefined && { uniqueItems: true }) });
+    .meta({ minItems: min, ...(max && { maxItems: max }), ...(repeatedAt === undefined && { uniqueItems: true }) });
 }
 
 export function tooMany(max: number, noun: string): string {

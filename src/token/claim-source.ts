@@ -11,6 +11,9 @@ export type ClaimSource =
   | { readonly keysOf: string; readonly having?: typeof accountPlaceholder }
   | { readonly wordsOf: string; readonly by?: ',' };
 
+/** One text, or several of which the first that a token has counts. */
+export type FieldSource = string | readonly string[];
+
 /** What a source reads: a string or a list of strings, the names of an object, the words of a string, or words or a list. */
 type ClaimForm = 'value' | 'keys' | 'words' | 'words or list';
 
@@ -64,6 +67,15 @@ export function readSource(payload: unknown, source: CompiledSource): SourceValu
   return toStrings(valueAt(payload, source.parts[0]), source);
 }
 
+/** The first of several sources that the token has, which is never skipped for its type; of a single one, that one. */
+export function presentSource(payload: unknown, sources: readonly CompiledSource[]): CompiledSource | undefined {
+  if (sources.length === 1) return sources[0];
+  return sources.find(({ parts: [path] }) => {
+    const value = valueAt(payload, path);
+    return value !== undefined && value !== null && value !== '';
+  });
+}
+
 /** Returns a function that reads the source for one account. What all accounts share is read once. */
 export function readSourceByAccount(payload: unknown, source: CompiledSource): (account: string) => SourceValue {
   const [common, ...rest] = source.parts;
@@ -99,9 +111,19 @@ export function textOf(source: ClaimSource): string {
   return 'keysOf' in source ? source.keysOf : source.wordsOf;
 }
 
-/** As a person would write it, printable: `"org_id"`, `{ keysOf: "/organization" }`. */
-export function describeSource(source: ClaimSource): string {
+/** Each text of what the configuration has under one field. */
+export function textsOf(source: ClaimSource | FieldSource): readonly string[] {
+  return isList(source) ? source : [textOf(source)];
+}
+
+function isList(source: ClaimSource | FieldSource): source is readonly string[] {
+  return Array.isArray(source);
+}
+
+/** As a person would write it, printable: `"org_id"`, `["sub", "client_id"]`, `{ keysOf: "/organization" }`. */
+export function describeSource(source: ClaimSource | FieldSource): string {
   if (typeof source === 'string') return quotedPrintable(source);
+  if (isList(source)) return `[${source.map(quotedPrintable).join(', ')}]`;
   const having = 'having' in source ? `, having: "${source.having}"` : '';
   const by = 'by' in source ? `, by: "${source.by}"` : '';
   return `{ ${'keysOf' in source ? 'keysOf' : 'wordsOf'}: ${quotedPrintable(textOf(source))}${having}${by} }`;

@@ -20,17 +20,20 @@ import {
   type ClaimSource,
   type CompiledSource,
   compileSource,
+  type FieldSource,
+  presentSource,
   readSource,
   readSourceByAccount,
   type SourceProblem,
   type SourceValue,
+  textsOf,
 } from './claim-source.ts';
 
 /** `claims` of an issuer, as the configuration writes them. */
 export interface ClaimSources {
   readonly aud: string;
-  readonly uid: string;
-  readonly app: string;
+  readonly uid: FieldSource;
+  readonly app: FieldSource;
   /** Undefined: the account stands in the issuer. */
   readonly acc?: ClaimSource | undefined;
   readonly role: ClaimSource;
@@ -41,8 +44,8 @@ export interface ClaimSources {
 /** Compiled for `parseIdentity`. */
 export interface IdentityRules {
   readonly issuer: string;
-  readonly uid: CompiledSource;
-  readonly app: CompiledSource;
+  readonly uid: readonly CompiledSource[];
+  readonly app: readonly CompiledSource[];
   readonly actor: CompiledSource | undefined;
   readonly acc: CompiledSource | undefined;
   /** That of an issuer of one account. */
@@ -61,8 +64,8 @@ export interface IdentityRules {
 export function compileClaimSources({ aud, uid, app, acc, role, scope, actor }: ClaimSources, allowsIntegers: boolean) {
   return {
     aud: compileSource(aud, false),
-    uid: compileSource(uid, allowsIntegers),
-    app: compileSource(app, allowsIntegers),
+    uid: textsOf(uid).map(text => compileSource(text, allowsIntegers)),
+    app: textsOf(app).map(text => compileSource(text, allowsIntegers)),
     acc: acc === undefined ? undefined : compileSource(acc, allowsIntegers),
     role: compileSource(role, allowsIntegers),
     scope: compileSource(scope, allowsIntegers, 'words or list'),
@@ -129,10 +132,19 @@ function toId(claim: unknown): string | undefined {
 
 function parseActor(payload: unknown, { actor }: IdentityRules): string | Refusal | undefined {
   if (actor === undefined || valueAt(payload, actor.parts[0]) === undefined) return undefined;
-  return parseField(payload, actor, 'actor');
+  return parseField(payload, [actor], 'actor');
 }
 
-function parseField(payload: unknown, source: CompiledSource, field: 'uid' | 'app' | 'actor'): string | Refusal {
+function parseField(
+  payload: unknown,
+  sources: readonly CompiledSource[],
+  field: 'uid' | 'app' | 'actor',
+): string | Refusal {
+  const source = presentSource(payload, sources);
+  if (source === undefined) {
+    const found = sources.map(each => describeClaim(payload, each)).join(', ');
+    return refusal('token_invalid', `${field} is missing or not a string`, found);
+  }
   const value = readSource(payload, source);
   if (typeof value === 'string' && isIdentityField(value)) return value;
   if (typeof value === 'string') return invalid(payload, source, `${field} is outside the grammar`);

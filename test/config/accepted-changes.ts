@@ -30,6 +30,14 @@ const acceptedValues: readonly (readonly [place: string, values: readonly unknow
   ['issuers[0].claims.role', [{ keysOf: 'urn:zitadel:iam:org:project:roles', having: '{acc}' }]],
   ['issuers[0].claims.role', [{ keysOf: '/tenants/{acc}/{acc}' }, { wordsOf: '/{acc}' }, { wordsOf: 'scope' }]],
   ['issuers[0].claims.aud', ['client_id']],
+  [
+    'issuers[0].claims.uid',
+    [
+      ['sub', 'client_id'],
+      ['a', '/b', '/c/0', 'd'],
+    ],
+  ],
+  ['issuers[0].claims.app', [['azp', '/aud/0']]],
   ['issuers[0].accounts', [['*'], ['!a', '*', '!p-*'], ['partner-*', 'acme', 'a.c*', '...']]],
   ['issuers[0].allowIntegerClaims', [true]],
   ['token.clockToleranceSeconds', [0, 300]],

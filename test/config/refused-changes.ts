@@ -33,8 +33,8 @@ const refusedValues: readonly (readonly [place: string, values: readonly unknown
   ['issuers[0].clientKeyFile', ['a']],
   ['issuers[0].tokenTypes', [[]]],
   ['issuers[0].tokenTypes[0]', ['a b', 'a/b/c', '/jwt', 'a/', 'jwt;v=1', 'ü', long(128)]],
-  ['issuers[0].claims.uid', ['', long(257), ['a', 'b'], { keysOf: 'uid' }]],
-  ['issuers[0].claims.app', ['']],
+  ['issuers[0].claims.uid', ['', long(257), [], ['a'], [...'abcde'], { keysOf: 'uid' }]],
+  ['issuers[0].claims.app', ['', null]],
   ['issuers[0].claims.acc', ['', {}, ['a'], null, 7]],
   ['issuers[0].claims.role', ['', '/~', '/a~', '/~2', '/a/~b', '/~~0', '/a\u0000', `/${long(256)}`, ...pairs]],
   ['issuers[0].claims.role', [{ keysOf: 'a', wordsOf: 'a' }]],
@@ -129,6 +129,9 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
     ['aud', 'uid', 'app', 'acc', 'actor'].map(
       field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: name }] as const,
     ),
+  ),
+  ...['a', '', '/{acc}', 7].map(
+    second => ['issuers[0].claims.app[1]', { 'issuers.0.claims.app': ['a', second] }] as const,
   ),
   ['issuers[0].claims.acc.by', { 'issuers.0.claims.acc': { keysOf: 'a', by: ',' } }],
   ['issuers[0].claims.acc.by', { 'issuers.0.claims.acc': { wordsOf: 'a', by: ';' } }],

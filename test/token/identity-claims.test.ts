@@ -153,6 +153,27 @@ describe('other claims of the identity', () => {
     expect(parseIdentity(payload, dotted)).to.deep.include({ role: ['member'] });
   });
 
+  const sources: Rules = { claims: { uid: ['sub', '/ext/id', 'client_id'] }, allowIntegerClaims: true };
+  const several: readonly (readonly [result: string, changes: Changes, found?: string])[] = [
+    ['s', { sub: 's', client_id: 'c' }],
+    ['c', { client_id: 'c' }],
+    ['e', { sub: null, ext: { id: 'e' }, client_id: 'c' }],
+    ['c', { sub: '', ext: { id: '' }, client_id: 'c' }],
+    ['0', { sub: 0, client_id: 'c' }],
+    ['uid is outside the grammar', { sub: ' ', client_id: 'c' }, 'sub is  '],
+    ['uid has another type than its source reads', { sub: false, client_id: 'c' }, 'sub is false'],
+    ['uid is missing or not a string', { sub: ['s'], client_id: 'c' }, 'sub is s'],
+    ['uid has another type than its source reads', { sub: {}, client_id: 'c' }, 'sub is an object'],
+    ['uid is missing or not a string', { sub: '' }, 'sub is "", there is no /ext/id, there is no client_id'],
+  ];
+  for (const [result, changes, found] of several) {
+    it(`take the first of several sources that ${JSON.stringify(changes)} has: ${result}`, () => {
+      const parsed = parseIdentity(claims(changes), claimRules(sources));
+      expect('kind' in parsed ? parsed.detail : parsed.uid).to.equal(result);
+      expect('kind' in parsed ? parsed.found : undefined).to.equal(found);
+    });
+  }
+
   const unresolved: readonly (readonly [field: keyof typeof pointers, pointer: string, detail: string])[] = [
     ['uid', '/ext/user', 'uid is missing or not a string'],
     ['uid', '/ext', 'uid has another type than its source reads'],

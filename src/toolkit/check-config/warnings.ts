@@ -18,7 +18,7 @@ import { createOverlapIndex } from '../../config/route-rules.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { PathProblem } from '../../config/yaml-document.ts';
 import { quotedPrintable } from '../../text/printable.ts';
-import { compileSource, textOf } from '../../token/claim-source.ts';
+import { compileSource, textsOf } from '../../token/claim-source.ts';
 
 type Revoked = WrittenConfig['revoked'];
 
@@ -70,7 +70,8 @@ function issuerWarnings(
   for (const each of audiences)
     warn(literal(each, likeAudiences, 'only tokens with this very text are accepted'), 'audiences');
   for (const [field, source] of Object.entries(claims))
-    warn(literal(textOf(source), likeAccount, '{acc} stands for the addressed account'), 'claims', field);
+    for (const each of textsOf(source))
+      warn(literal(each, likeAccount, '{acc} stands for the addressed account'), 'claims', field);
   if (allowHttp)
     warn(
       'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it',

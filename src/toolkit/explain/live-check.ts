@@ -11,7 +11,7 @@ import {
   type CompiledSource,
   readSource,
   readSourceByAccount,
-  textOf,
+  textsOf,
 } from '../../token/claim-source.ts';
 import { parseCompactJws } from '../../token/compact.ts';
 import { compileClaimSources } from '../../token/identity-claims.ts';
@@ -133,7 +133,7 @@ function signedFacts(
     roles: listIn(role),
     scopes: scopes && (listIn(scope) ?? []),
     missingClaims: [claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
-      .flatMap(source => (source === undefined ? [] : textOf(source)))
+      .flatMap(source => (source === undefined ? [] : textsOf(source)))
       .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
   };
 }
