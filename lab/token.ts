@@ -2,6 +2,8 @@
 import { webcrypto } from 'node:crypto';
 import { compileIssuerAccounts } from '../src/authz/issuer-accounts.ts';
 import { compilePermissions } from '../src/authz/permission.ts';
+import type { ForwardClaims } from '../src/headers/headers.ts';
+import { compileSource } from '../src/token/claim-source.ts';
 import type { ClaimRules } from '../src/token/claims.ts';
 import { type ClaimSources, compileClaimSources } from '../src/token/identity-claims.ts';
 import { secrets } from './secrets.ts';
@@ -42,6 +44,7 @@ export function claimRules(
     dots?: boolean;
     lower?: boolean;
     allowIntegerClaims?: boolean;
+    forwardClaims?: ForwardClaims;
   } = {},
 ): ClaimRules {
   const tableOf = (names: readonly string[]) => compilePermissions(new Map(names.map(name => [name, ['*']])));
@@ -50,6 +53,7 @@ export function claimRules(
       { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope', ...changes.claims },
       changes.allowIntegerClaims ?? false,
     ),
+    forwarded: Object.values(changes.forwardClaims ?? {}).map(text => compileSource(text, false)),
     issuer: changes.issuer ?? issuer,
     account: undefined,
     audiences: new Set([audience]),

@@ -112,6 +112,8 @@ function refuseForeignPage({ origins }: TokenPlaces, { method, headers }: Reques
 interface Allow {
   readonly kind: 'allow';
   readonly principal: AllowedPrincipal;
+  /** As the identity has them. */
+  readonly forwarded: Identity['forwarded'];
   /** What is left of `cookie` for the upstream without the token; empty: nothing. Undefined: it stays as it is. */
   readonly otherCookies?: string;
 }
@@ -151,7 +153,8 @@ export function authorize(
   if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
   if (scope?.obstacle !== undefined)
     return { decision: refuseScope(policy, request, scope.obstacle, identity), principal };
-  const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } } as const;
+  const { forwarded } = identity;
+  const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name }, forwarded } as const;
   const { otherCookies } = request;
   return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
 }

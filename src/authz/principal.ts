@@ -34,6 +34,8 @@ export interface Identity {
   readonly otherScopes: string | undefined;
   /** Who acts for the user. Grants nothing. */
   readonly actor: string | undefined;
+  /** For the upstream alone: the text of each of `forwardClaims`, in their order; undefined where the token has none that a header may have. */
+  readonly forwarded: readonly (string | undefined)[];
   /** The configured issuer, which equals the token's `iss` byte for byte. */
   readonly iss: string;
   /** Undefined if it is absent, of another type, or longer than a revocation list can name. */

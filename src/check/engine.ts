@@ -11,6 +11,7 @@ import { compileTokenPlaces } from '../authz/token-places.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { compileSource } from '../token/claim-source.ts';
 import type { ClaimRules } from '../token/claims.ts';
 import { compileClaimSources } from '../token/identity-claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../token/verified-tokens.ts';
@@ -66,13 +67,15 @@ function keepsAll({ issuers, ...others }: KeptSettings, { issuers: known, ...bef
 }
 
 // The settings of an issuer that decide whether a token is valid and what it says, except its keys and what is checked per request.
-function toKeptSettings({ cache, account, roles, scopes, issuers }: Config) {
+function toKeptSettings({ cache, account, roles, scopes, issuers, forwardClaims = {} }: Config) {
   return {
     maxTokens: cache.maxTokens,
     grammar: toAccountGrammar(account),
     // Names alone, in their order, and what tokens call each: a token's roles and scopes are kept by name.
     roles: Array.from(roles, ([name, entry]) => [name, ...claimedNamesOf(name, entry)]),
     scopes: scopes && [...scopes.keys()],
+    // In their order too: a token's are kept by it.
+    forwardClaims: Object.entries(forwardClaims),
     issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
       issuer,
       audiences,
@@ -110,7 +113,7 @@ export function createEngine(options: {
         if (keys === undefined) throw new Error('an issuer without a key ring');
         const algorithms = new Set(issuer.algorithms);
         const tokenTypes = new Set(issuer.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type))));
-        return { rules: toClaimRules(issuer, policy, grammar), algorithms, tokenTypes, keys };
+        return { rules: toClaimRules(issuer, policy, grammar, config.forwardClaims), algorithms, tokenTypes, keys };
       }),
       grammar,
     ),
@@ -161,9 +164,11 @@ export function toClaimRules(
   { issuer, audiences, claims, accounts, allowIntegerClaims }: IssuerConfig,
   { roles, scopes }: Pick<Policy, 'roles' | 'scopes'>,
   grammar: AccountGrammar,
+  forwardClaims: Config['forwardClaims'] = {},
 ): ClaimRules {
   return {
     ...compileClaimSources(claims, allowIntegerClaims),
+    forwarded: Object.values(forwardClaims).map(text => compileSource(text, false)),
     issuer,
     // Without a source: of an issuer with a key set of its own, which has the name of its account alone.
     account: claims.acc === undefined ? accounts[0] : undefined,

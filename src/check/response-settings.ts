@@ -5,9 +5,9 @@ import { createIdentityHeaders, removedByAllow, toHeaderRules } from '../headers
 import { resourceMetadataUrl } from '../text/url.ts';
 
 export function toResponseSettings(config: Config): ResponseSettings {
-  const { identityHeaders, protectedResource } = config;
+  const { identityHeaders, forwardClaims, protectedResource } = config;
   return {
-    identityHeaders: createIdentityHeaders(identityHeaders),
+    identityHeaders: createIdentityHeaders(identityHeaders, forwardClaims),
     removedHeaders: removedByAllow(toHeaderRules(config, 0)),
     resourceMetadata: protectedResource && resourceMetadataUrl(protectedResource.resource),
   };

@@ -93,7 +93,7 @@ function words(nameText: typeof claimText) {
 }
 
 /** A claim name or a JSON Pointer without `{acc}`. */
-function claimText() {
+export function claimText() {
   return text(name => {
     const problem = nameProblem(name);
     if (problem !== undefined || !name.includes(accountPlaceholder)) return problem;

@@ -2,9 +2,11 @@
 import * as z from 'zod';
 import { parseHostEntry } from '../authz/places/host-place.ts';
 import { isMethodOverride } from '../authz/places/query-place.ts';
+import { upstreamFields } from '../authz/principal.ts';
 import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceProblem } from '../text/url.ts';
+import { claimText } from './claims-schema.ts';
 import {
   accountHeader,
   evenIfInvalid,
@@ -17,6 +19,7 @@ import {
   report,
   scopeToken,
   text,
+  tooMany,
 } from './value-schemas.ts';
 
 const accountParameterGrammar = /^(?=[._~-]*[A-Za-z0-9])[A-Za-z0-9._~-]{1,128}$/;
@@ -185,6 +188,29 @@ export const apps = list(identityField('an app id'), { noun: 'app' })
   .default(['*'])
   .meta({ description: 'The applications that may call, or "*" alone for all of them.' });
 
+const forwardedRule = `must be 1 to 32 lower-case letters, digits and hyphens that start with a letter, and none of ${upstreamFields.join(', ')}`;
+const maxForwarded = 10;
+
+export const forwardClaims = z
+  .record(
+    text(name => (isForwardedName(name) ? undefined : forwardedRule)).meta({
+      pattern: `^(?!(?:${upstreamFields.join('|')})$)[a-z][a-z0-9-]{0,31}$`,
+    }),
+    claimText(),
+  )
+  .superRefine((value: unknown, context) => {
+    const count = isJsonObject(value) ? Object.keys(value).length : 1;
+    if (count === 0) report(context, 'must name at least one header');
+    if (count > maxForwarded) report(context, tooMany(maxForwarded, 'header'));
+  }, evenIfInvalid)
+  .meta({
+    minProperties: 1,
+    maxProperties: maxForwarded,
+    description:
+      'Further claims for the upstream: the name of a header after the prefix identityHeaders, and where a token has its value, as in claims. Sent where the claim is a string of 1 to 256 visible ASCII characters and single spaces within it, an integer or a boolean. At most 10 names of 1 to 32 characters. They are in no log, metric, span or metadata.',
+    examples: [{ email: 'email', plan: '/app_metadata/plan' }],
+  });
+
 export const protectedResource = mapping({
   resource: text(resourceProblem).meta({
     format: 'uri',
@@ -194,6 +220,10 @@ export const protectedResource = mapping({
     examples: ['https://api.example.com/subscriptions'],
   }),
 });
+
+function isForwardedName(name: string): boolean {
+  return /^[a-z][a-z0-9-]{0,31}$/.test(name) && !upstreamFields.some(field => field === name);
+}
 
 function publicPathProblem(path: string): string | undefined {
   const template = parseRouteTemplate(path);

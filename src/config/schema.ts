@@ -4,14 +4,15 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { PermissionEntry, PermissionTable } from '../authz/permission.ts';
 import { upstreamFields } from '../authz/principal.ts';
-import { identityPrefixProblem } from '../headers/headers.ts';
-import { itemsOf, memberOf } from '../json/strict-json.ts';
+import { forwardedNameProblem, identityPrefixProblem } from '../headers/headers.ts';
+import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { issuer } from './issuer-schema.ts';
 import { refuseOverlappingIssuers } from './issuer-templates.ts';
 import {
   account,
   apps,
+  forwardClaims,
   protectedResource,
   publicRoutes,
   requireResourceAmongHosts,
@@ -146,6 +147,7 @@ export const configSchema = mapping({
       minLength: 4,
       maxLength: 64,
     }),
+  forwardClaims: forwardClaims.exactOptional(),
   cache: cache.prefault({}).meta({ description: 'The cache of verified tokens.' }),
   log: log.prefault({}).meta({ description: 'The log on standard output.' }),
   shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
@@ -230,7 +232,7 @@ function addressOf(value: unknown) {
   return address.kind === 'problem' ? undefined : address;
 }
 
-/** A header that the configuration names is not under the identity prefix, and one of `token.from` is no account header. */
+/** A header that the configuration names is not under the identity prefix, and one of `token.from` is no account header. The names under it have few hyphens. */
 function requireOwnHeaders(config: unknown, context: z.RefinementCtx): void {
   const prefix = memberOf(config, 'identityHeaders');
   const headersAt = (path: readonly PropertyKey[], items: unknown, nameOf: (item: unknown) => unknown) =>
@@ -246,6 +248,9 @@ function requireOwnHeaders(config: unknown, context: z.RefinementCtx): void {
   for (const { name, path } of ofToken)
     if (accountNames.has(name)) report(context, 'must not be one of account.headers', path);
   if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined) return;
+  const forwarded = memberOf(config, 'forwardClaims');
+  for (const name of Object.keys(isJsonObject(forwarded) ? forwarded : {}))
+    report(context, forwardedNameProblem(name, prefix), ['forwardClaims', name]);
   for (const { name, path } of [...ofAccount, ...ofToken])
     if (name.startsWith(prefix))
       report(

@@ -13,7 +13,7 @@ export interface Answers {
 /** The fields that differ per call. The issuer is part of the template: there are few, and it need not be ASCII. */
 const textFields = upstreamFields.filter(field => field !== 'iss');
 
-/** The request id, then the value of each of `textFields`, in visible ASCII; empty if the answer has none. */
+/** The request id, the value of each of `textFields`, and what is forwarded, all in ASCII; empty if the answer has none. */
 type Texts = readonly string[];
 
 interface Template {
@@ -58,7 +58,13 @@ export function createAnswers(settings: ResponseSettings): Answers {
     const rendered = Object.fromEntries(textFields.map((field, i) => [field, who?.[field] && ofFields[i]]));
     const principal = who && { ...who, ...rendered };
     const example =
-      decision.kind === 'allow' && who ? { ...decision, principal: { ...decision.principal, ...rendered } } : decision;
+      decision.kind === 'allow' && who
+        ? {
+            ...decision,
+            principal: { ...decision.principal, ...rendered },
+            forwarded: decision.forwarded.map((text, i) => text && ofFields[textFields.length + i]),
+          }
+        : decision;
     return serialize(example, { requestId, receivedHeaders: [], principal });
   }
 
@@ -76,6 +82,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
     const requestId = isAllow ? '' : context.requestId;
     const texts = [requestId];
     for (const field of textFields) texts.push(who?.[field] ?? '');
+    if (isAllow) for (const text of decision.forwarded) texts.push(text ?? '');
     const { bytes, placeholders } = templateOf(decision, who, texts);
     const answer = Buffer.from(bytes);
     for (const { start, text } of placeholders) answer.write(texts[text] ?? '', start, 'latin1');

@@ -45,17 +45,18 @@ export function toCheckResponse(
 
 function allowed(
   settings: ResponseSettings,
-  { principal, otherCookies }: Extract<Decision, { kind: 'allow' }>,
+  { principal, forwarded, otherCookies }: Extract<Decision, { kind: 'allow' }>,
   received: Iterable<string>,
 ): CheckResponseMessage {
   const { identityHeaders, removedHeaders } = settings;
   const headers: HeaderValueOption[] = [];
   const absent: string[] = [];
-  for (const [field, name] of identityHeaders.names) {
-    const value = principal[field];
+  const set = (name: string, value: string | undefined): void => {
     if (value === undefined) absent.push(name);
     else headers.push(overwrite(name, value));
-  }
+  };
+  for (const [field, name] of identityHeaders.names) set(name, principal[field]);
+  for (const [i, name] of identityHeaders.forwarded.entries()) set(name, forwarded[i]);
   if (otherCookies) headers.push(overwrite('cookie', otherCookies));
   else if (otherCookies === '') absent.push('cookie');
   return {

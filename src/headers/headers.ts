@@ -13,6 +13,9 @@ export interface HeaderConfig {
   readonly account: AccountSettings;
 }
 
+/** Name of a header after the prefix → where a token has what it sends. */
+export type ForwardClaims = Readonly<Record<string, string>>;
+
 const override = { kind: 'override', removed: 'everywhere', inTrailers: 'removed' } as const;
 
 // Headers by which an upstream acts on another path, method or host than the checked one.
@@ -122,6 +125,10 @@ export function removedByAllow(rules: readonly HeaderRule[]): readonly string[] 
 export interface IdentityHeaders {
   /** Field → header name, in the order of the response. */
   readonly names: ReadonlyMap<(typeof upstreamFields)[number], string>;
+  /** Those of `forwardClaims`, in their order. */
+  readonly forwarded: readonly string[];
+  /** Both. */
+  readonly all: readonly string[];
   /** Every spelling of them with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
   readonly lookAlikes: readonly string[];
   /** Those of the given request headers that have the prefix and are neither one of them nor a look-alike. */
@@ -130,13 +137,17 @@ export interface IdentityHeaders {
 
 const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-export function createIdentityHeaders(prefix: string): IdentityHeaders {
+export function createIdentityHeaders(prefix: string, forwardClaims: ForwardClaims = {}): IdentityHeaders {
   const names = new Map(upstreamFields.map(field => [field, prefix + field]));
-  const own = new Set(names.values());
-  const lookAlikes = [...own].flatMap(underscoreSpellings);
+  const forwarded = Object.keys(forwardClaims).map(name => prefix + name);
+  const all = [...names.values(), ...forwarded];
+  const own = new Set(all);
+  const lookAlikes = all.flatMap(underscoreSpellings);
   const removedAnyway = new Set(lookAlikes);
   return {
     names,
+    forwarded,
+    all,
     lookAlikes,
     strayNames(received) {
       const found = new Set<string>();
@@ -211,8 +222,8 @@ const names: ReadonlySet<string> = new Set([
 ]);
 
 const maxPrefixLength = 64;
-// The service removes every spelling of its six headers with - and _ mixed: 2^hyphens names each.
-const maxPrefixHyphens = 5;
+// The service removes every spelling of its own headers with - and _ mixed: 2^hyphens names each.
+const maxHyphens = 5;
 
 // What proxies that sign users in call the token that they pass on: oauth2-proxy and the load balancer of AWS.
 const passedTokens: ReadonlySet<string> = new Set(['x-forwarded-access-token', 'x-amzn-oidc-accesstoken']);
@@ -241,11 +252,22 @@ export function identityPrefixProblem(prefix: string): string | undefined {
     return 'must be lower-case letters, digits and hyphens that end in a hyphen, such as x-auth-';
   }
   if (prefix.length < 4 || prefix.length > maxPrefixLength) return `must have 4 to ${maxPrefixLength} characters`;
-  if (prefix.split('-').length - 1 > maxPrefixHyphens) return `must not have more than ${maxPrefixHyphens} hyphens`;
+  if (hyphensIn(prefix) > maxHyphens) return `must not have more than ${maxHyphens} hyphens`;
   const taken = reservedUnder(prefix);
   return taken === undefined
     ? undefined
     : `must not cover ${taken}, which others use: choose another prefix such as x-auth-`;
+}
+
+/** The rest of a sentence about a name of `forwardClaims` that no header under the prefix can have, or undefined. */
+export function forwardedNameProblem(name: string, prefix: string): string | undefined {
+  return hyphensIn(prefix + name) > maxHyphens
+    ? `must not have more than ${maxHyphens - hyphensIn(prefix)} hyphens: with those of identityHeaders ${maxHyphens}`
+    : undefined;
+}
+
+function hyphensIn(name: string): number {
+  return name.split('-').length - 1;
 }
 
 function isReserved(name: string): boolean {

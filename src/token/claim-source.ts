@@ -123,7 +123,7 @@ function isList(source: ClaimSource | FieldSource): source is readonly string[] 
 /** As a person would write it, printable: `"org_id"`, `["sub", "client_id"]`, `{ keysOf: "/organization" }`. */
 export function describeSource(source: ClaimSource | FieldSource): string {
   if (typeof source === 'string') return quotedPrintable(source);
-  if (isList(source)) return `[${source.map(quotedPrintable).join(', ')}]`;
+  if (isList(source)) return `[${source.map(each => quotedPrintable(each)).join(', ')}]`;
   const having = 'having' in source ? `, having: "${source.having}"` : '';
   const by = 'by' in source ? `, by: "${source.by}"` : '';
   return `{ ${'keysOf' in source ? 'keysOf' : 'wordsOf'}: ${quotedPrintable(textOf(source))}${having}${by} }`;

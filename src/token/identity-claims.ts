@@ -1,4 +1,4 @@
-// Parses the identity of a token from its claims: user, application, accounts, roles, scopes and actor.
+// Parses the identity of a token from its claims: user, application, accounts, roles, scopes, actor and what is forwarded.
 import type { DetailOf } from '../authz/checks.ts';
 import { type IssuerAccounts, mayClaim } from '../authz/issuer-accounts.ts';
 import { namesIn, type Permissions } from '../authz/permission.ts';
@@ -47,6 +47,7 @@ export interface IdentityRules {
   readonly uid: readonly CompiledSource[];
   readonly app: readonly CompiledSource[];
   readonly actor: CompiledSource | undefined;
+  readonly forwarded: readonly CompiledSource[];
   readonly acc: CompiledSource | undefined;
   /** That of an issuer of one account. */
   readonly account: string | undefined;
@@ -88,9 +89,10 @@ export function parseIdentity(payload: unknown, rules: IdentityRules): Identity 
   const actor = parseActor(payload, rules);
   if (typeof actor === 'object') return actor;
   const otherScopes = rules.scopes && isEmpty(scope) ? describeClaim(payload, rules.scope) : undefined;
+  const forwarded = rules.forwarded.map(({ parts: [path] }) => toForwarded(valueAt(payload, path)));
   const { accounts: issuerAccounts, issuer: iss } = rules;
   const ids = { jti: parseTokenId(payload), sid: parseSessionId(payload) };
-  return { uid, app, accounts, issuerAccounts, role, scope, otherScopes, actor, iss, ...ids };
+  return { uid, app, accounts, issuerAccounts, role, scope, otherScopes, actor, forwarded, iss, ...ids };
 }
 
 /** Those of its fields that are right, although another claim of the token is wrong. Its signature is verified. */
@@ -133,6 +135,16 @@ function toId(claim: unknown): string | undefined {
 function parseActor(payload: unknown, { actor }: IdentityRules): string | Refusal | undefined {
   if (actor === undefined || valueAt(payload, actor.parts[0]) === undefined) return undefined;
   return parseField(payload, [actor], 'actor');
+}
+
+// Visible ASCII and single spaces within it, which every reader of a header takes alike.
+const forwardedGrammar = /^[!-~]+(?: [!-~]+)*$/;
+const maxForwardedLength = 256;
+
+function toForwarded(value: unknown): string | undefined {
+  if (typeof value === 'boolean' || Number.isSafeInteger(value)) return String(value);
+  const isSent = typeof value === 'string' && value.length <= maxForwardedLength && forwardedGrammar.test(value);
+  return isSent ? value : undefined;
 }
 
 function parseField(

@@ -124,7 +124,8 @@ function pack(claims: Claims): Packed {
   const [role, scope] = [packClaimed(identity.role), packClaimed(identity.scope)];
   let bytes = bytesOfEntry + bytesOfClaimed(role) + bytesOfClaimed(scope);
   if (accounts instanceof PackedAccounts) bytes += accounts.bytes();
-  for (const value of Object.values(identity)) if (typeof value === 'string') bytes += value.length;
+  for (const value of [...Object.values(identity), ...identity.forwarded])
+    if (typeof value === 'string') bytes += value.length;
   return { claims: { ...claims, identity: { ...identity, accounts, role, scope } }, bytes };
 }
 

@@ -148,7 +148,7 @@ describe('roles and routes', () => {
         expect(who.role).to.equal(role);
         expect(decision).to.deep.equal(
           detail === undefined
-            ? { kind: 'allow', principal: { ...principal(), role } }
+            ? { kind: 'allow', principal: { ...principal(), role }, forwarded: [] }
             : { kind: 'refusal', reason: 'role_forbidden', detail },
         );
       });

@@ -8,7 +8,7 @@ import { decide, expected, reasonOf } from './decide.ts';
 
 describe('admit and authorize', () => {
   it('allow a request for the account of the token', () => {
-    expect(decide(policy(), facts())).to.deep.equal({ kind: 'allow', principal: principal() });
+    expect(decide(policy(), facts())).to.deep.equal({ kind: 'allow', principal: principal(), forwarded: [] });
   });
 
   describe('path', () => {

@@ -11,7 +11,7 @@ import { facts, principal } from '../support/facts.ts';
 
 const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] });
 const allowed: CheckResult = {
-  decision: { kind: 'allow', principal: principal() },
+  decision: { kind: 'allow', principal: principal(), forwarded: [] },
   route: undefined,
   principal: principal(),
   signed: undefined,

@@ -21,13 +21,20 @@ function config(issuers: readonly object[], settings: object = {}): Config {
 }
 
 describe('cache of verified tokens after a reload', () => {
-  const before = createTokenMemory(config([issuer('one'), issuer('two')]));
-  const both = (settings: object): Config => config([issuer('one'), issuer('two')], settings);
+  const forwardClaims = { email: 'email', plan: 'plan' };
+  const before = createTokenMemory(config([issuer('one'), issuer('two')], { forwardClaims }));
+  const both = (settings: object): Config => config([issuer('one'), issuer('two')], { forwardClaims, ...settings });
   const rows: readonly (readonly [what: string, next: Config, isKept: boolean])[] = [
-    ['nothing differs', config([issuer('one'), issuer('two')]), true],
-    ['the issuers are in another order', config([issuer('two'), issuer('one')]), true],
-    ['an issuer is added', config([issuer('one'), issuer('two'), issuer('three')]), true],
-    ['the key source differs', config([issuer('one', { jwksUrl: 'https://one.test/other' }), issuer('two')]), true],
+    ['nothing differs', both({}), true],
+    ['the issuers are in another order', config([issuer('two'), issuer('one')], { forwardClaims }), true],
+    ['an issuer is added', config([issuer('one'), issuer('two'), issuer('three')], { forwardClaims }), true],
+    [
+      'the key source differs',
+      config([issuer('one', { jwksUrl: 'https://one.test/other' }), issuer('two')], { forwardClaims }),
+      true,
+    ],
+    ['another claim is forwarded', both({ forwardClaims: { email: 'email', plan: 'tier' } }), false],
+    ['what is forwarded is in another order', both({ forwardClaims: { plan: 'plan', email: 'email' } }), false],
     ['an issuer is removed', config([issuer('one')]), false],
     ['the audience of one issuer differs', config([issuer('one'), issuer('two', { audiences: ['other'] })]), false],
     ['the algorithms of one issuer differ', config([issuer('one', { algorithms: ['ES256'] }), issuer('two')]), false],

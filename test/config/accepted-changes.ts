@@ -47,6 +47,7 @@ const acceptedValues: readonly (readonly [place: string, values: readonly unknow
   ['token.from', [[{ header: 'X-Forwarded-Access-Token' }, { header: 'x-amzn-oidc-accesstoken' }]]],
   ['keys', [all(1), all(2_000_000), { refreshSeconds: 300, maxAgeSeconds: 300, cooldownSeconds: 300 }]],
   ['keys.cacheDirectory', ['/var/cache/account-authz']],
+  ['forwardClaims', [{ email: 'email' }, { [long(32)]: '/app_metadata/plan', a1: 'a', scope: 'scope', 'a-b-c-': 'x' }]],
   ['routes', [[{ path: '/a/b' }, { path: '/ab' }]]],
   ['routes', [[{ path: '/a/:account_id' }, { path: '/a/:x', accountInPath: false }]]],
   ['routes[0].path', ['/a', '/.well-known/*', '/a/:account_id/:other']],

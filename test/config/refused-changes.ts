@@ -47,6 +47,8 @@ const refusedValues: readonly (readonly [place: string, values: readonly unknown
   ['issuers[0].accounts', [[], ['!a', '!b*']]],
   ['issuers[0].accounts[0]', ['', '!', '!!a', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)]],
   ['issuers[0].nope', [1]],
+  ['forwardClaims', [{}, [], null, Object.fromEntries([...'abcdefghijk'].map(name => [name, name]))]],
+  ['forwardClaims.email', ['', 7, null, { keysOf: 'a' }, ['a', 'b'], '/{acc}', '/~']],
   ['account.case', ['upper']],
   ['account.parameter', ['', '1a', 'a-b', ':tenant']],
   ['account.dots', ['true']],
@@ -130,6 +132,10 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
       field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: name }] as const,
     ),
   ),
+  ...['uid', 'app', 'acc', 'role', 'iss', 'actor', 'Email', 'a_b', long(33), 'a-b-c-d-e'].map(
+    name => [`forwardClaims.${name}`, { forwardClaims: { [name]: 'email' } }] as const,
+  ),
+  ...['', '1a', '-a', 'a.b'].map(name => [`forwardClaims["${name}"]`, { forwardClaims: { [name]: 'email' } }] as const),
   ...['a', '', '/{acc}', 7].map(
     second => ['issuers[0].claims.app[1]', { 'issuers.0.claims.app': ['a', second] }] as const,
   ),

@@ -107,5 +107,7 @@ export function allowMessage(): Buffer {
     sid: undefined,
   };
   const context = { requestId: 'none', receivedHeaders: [], principal };
-  return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));
+  return authorizationService.Check.responseSerialize(
+    toCheckResponse(settings, { kind: 'allow', principal, forwarded: [] }, context),
+  );
 }

@@ -12,7 +12,8 @@ import { principal } from '../support/facts.ts';
 import { runs } from '../support/foreign-bytes.ts';
 import { refusalOf } from '../support/refusal.ts';
 
-const settings = { identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] };
+const identityHeaders = createIdentityHeaders('x-auth-', { email: 'email', plan: 'plan' });
+const settings = { identityHeaders, removedHeaders: ['authorization'] };
 const usual: ResponseContext = { requestId: 'r-1', receivedHeaders: [], principal: undefined };
 const alice = principal({ uid: 'alice' });
 const roleless = { ...alice, role: undefined };
@@ -23,12 +24,23 @@ function serialized(decision: Decision, context: ResponseContext): Buffer {
 }
 
 describe('answers', () => {
-  const allow = (who: typeof alice): Decision => ({ kind: 'allow', principal: who });
+  const allow = (who: typeof alice, forwarded: readonly (string | undefined)[] = [undefined, undefined]): Decision => ({
+    kind: 'allow',
+    principal: who,
+    forwarded,
+  });
   const cases: readonly (readonly [name: string, decision: Decision, context: ResponseContext])[] = [
     ['an allow', allow(alice), { ...usual, principal: alice }],
     ['the same allow again', allow(alice), { ...usual, principal: alice, requestId: 'r-2' }],
     ['an allow without a principal in its context', allow(alice), usual],
     ['an allow of another principal', allow(bob), { ...usual, principal: bob }],
+    ...[
+      [undefined, 'pro'],
+      ['pro', undefined],
+      ['a@b.test', 'pro'],
+      ['a@c.test', 'pro'],
+      ['x'.repeat(256), 'AAaa'],
+    ].map(forwarded => [`an allow that forwards ${forwarded.join()}`, allow(alice, forwarded), usual] as const),
     ['an allow with a forged header', allow(alice), { ...usual, principal: alice, receivedHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
@@ -64,7 +76,9 @@ describe('answers', () => {
       .record({ uid: text, app: text, acc: text, role: text, iss: fc.constantFrom('A', 'a', 'https://é.test') })
       .map(principal);
     const made = fc.oneof(
-      who.map(each => ({ decision: allow(each), context: { ...usual, principal: each } })),
+      fc
+        .tuple(who, fc.option(text, { nil: undefined }), text)
+        .map(([each, ...forwarded]) => ({ decision: allow(each, forwarded), context: { ...usual, principal: each } })),
       fc
         .record({
           reason: fc.constantFrom(...(Object.keys(refusalAnswers) as Reason[])),

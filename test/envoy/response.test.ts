@@ -44,7 +44,20 @@ function shown({ uid, app, acc, role, iss }: AllowedPrincipal) {
 
 describe('CheckResponse', () => {
   describe('for an allow', () => {
-    const allow: Decision = { kind: 'allow', principal: principal() };
+    const allow: Extract<Decision, { kind: 'allow' }> = { kind: 'allow', principal: principal(), forwarded: [] };
+
+    it('sets the headers of forwardClaims that the token has, removes the others, and names none in the metadata', () => {
+      const names = createIdentityHeaders('x-auth-', { email: 'email', plan: 'plan' });
+      const settings = { identityHeaders: names, removedHeaders: [] };
+      const response = toCheckResponse(settings, { ...allow, forwarded: ['a@b.test', undefined] }, context);
+      expect(headersOf(response)).to.include({ 'x-auth-email': 'a@b.test' }).and.not.have.property('x-auth-plan');
+      expect(response.ok_response?.headers_to_remove).to.include.members([
+        'x-auth-plan',
+        'x_auth_plan',
+        'x_auth-email',
+      ]);
+      expect(JSON.stringify(response.dynamic_metadata)).to.not.match(/email|b\.test/);
+    });
 
     it('has code 0 and the identity headers', () => {
       const response = onTheWire(allow);
@@ -94,7 +107,7 @@ describe('CheckResponse', () => {
     });
 
     it('sets the header of the actor only where the token has one, and removes it otherwise', () => {
-      const { ok_response } = onTheWire({ kind: 'allow', principal: principal({ actor: 'support-1' }) });
+      const { ok_response } = onTheWire({ kind: 'allow', principal: principal({ actor: 'support-1' }), forwarded: [] });
       expect(ok_response?.headers.map(({ header }) => header.key)).to.include('x-auth-actor');
       expect(ok_response?.headers_to_remove).to.not.include('x-auth-actor');
       expect(onTheWire(allow).ok_response?.headers_to_remove).to.include('x-auth-actor');
@@ -124,7 +137,9 @@ describe('CheckResponse', () => {
     it('F-010 carries every valid identity value unchanged', () => {
       fc.assert(
         fc.property(fc.string({ minLength: 1, maxLength: 128, size: 'max' }).filter(isIdentityField), uid => {
-          expect(headersOf(onTheWire({ kind: 'allow', principal: principal({ uid }) }))['x-auth-uid']).to.equal(uid);
+          expect(
+            headersOf(onTheWire({ kind: 'allow', principal: principal({ uid }), forwarded: [] }))['x-auth-uid'],
+          ).to.equal(uid);
         }),
       );
     });
@@ -137,7 +152,7 @@ describe('CheckResponse', () => {
         ...shown(principal()),
       });
       const acting = principal({ actor: 'support-1', scope: 'billing' });
-      expect(metadataOf(onTheWire({ kind: 'allow', principal: acting }))).to.deep.equal({
+      expect(metadataOf(onTheWire({ kind: 'allow', principal: acting, forwarded: [] }))).to.deep.equal({
         decision: 'allow',
         reason: 'allowed',
         'account-authz': 'allow',
@@ -237,7 +252,7 @@ describe('CheckResponse for any decision', () => {
   const text = fc.string({ minLength: 1, maxLength: 128, size: 'max' }).filter(isIdentityField);
   const who = fc.record({ uid: text, app: text, role: text, iss: text }).map(each => principal(each));
   const decision: fc.Arbitrary<Decision> = fc.oneof(
-    who.map((each): Decision => ({ kind: 'allow', principal: each })),
+    who.map((each): Decision => ({ kind: 'allow', principal: each, forwarded: [] })),
     fc.constantFrom(...reasons).map((each): Decision => refusalOf(each, 'a detail')),
   );
   const shownNames = fc.array(

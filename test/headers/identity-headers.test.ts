@@ -21,6 +21,18 @@ describe('identity headers', () => {
     expect(lookAlikes).to.not.include('x-a-b-uid');
   });
 
+  it('of forwardClaims are owned like the six', () => {
+    const { all, forwarded, lookAlikes, strayNames } = createIdentityHeaders('x-a-', {
+      'e-mail': 'email',
+      plan: '/plan',
+    });
+    expect(forwarded).to.deep.equal(['x-a-e-mail', 'x-a-plan']);
+    expect(all.slice(-3)).to.deep.equal(['x-a-actor', ...forwarded]);
+    expect(lookAlikes).to.have.lengthOf(6 * 3 + 7 + 3);
+    expect(lookAlikes).to.include.members(['x-a-e_mail', 'x_a_e_mail', 'x_a-plan']);
+    expect(strayNames(['x-a-plan', 'x_a_plan', 'x-a-other'])).to.deep.equal(['x-a-other']);
+  });
+
   const rows: readonly (readonly [name: string, shown: readonly string[], removed: readonly string[]])[] = [
     ['remove nothing when the request has no headers', [], []],
     ['remove another name under the prefix', ['x-auth-email'], ['x-auth-email']],

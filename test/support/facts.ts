@@ -104,6 +104,7 @@ export function identity(
     role?: Identity['role'] | string;
     scope?: Identity['scope'];
     actor?: string;
+    forwarded?: Identity['forwarded'];
     iss?: string;
     jti?: string;
     sid?: string;
@@ -122,6 +123,7 @@ export function identity(
     role: typeof role === 'string' ? [role] : role,
     scope: [],
     otherScopes: undefined,
+    forwarded: [],
     actor: undefined,
     iss: 'https://idp.test',
     jti: undefined,

@@ -130,6 +130,33 @@ describe('other claims of the identity', () => {
     for (const sid of ['a'.repeat(1025), 42, ['a'], null]) expect(read({ sid })).to.include({ sid: undefined });
   });
 
+  it('forward text, safe integers and booleans that a header can have, in the order of forwardClaims, and nothing else', () => {
+    const sent = ['a@b.test', 'Zo "x", y; z', '!', 'x'.repeat(256), 7, -7, 2 ** 53 - 1, true, false];
+    const kept = [
+      '',
+      ' ',
+      ' a',
+      'a ',
+      'a  b',
+      'a\tb',
+      'a\nb',
+      'é',
+      'x'.repeat(257),
+      1.5,
+      2 ** 53,
+      null,
+      {},
+      ['a'],
+      undefined,
+    ];
+    const names = [...sent, ...kept].map((_, i) => `n${i}`);
+    const payload = { meta: Object.fromEntries([...sent, ...kept].map((value, i) => [`n${i}`, value])) };
+    const forwardClaims = Object.fromEntries(names.toReversed().map(name => [name, `/meta/${name}`]));
+    const parsed = parseIdentity(claims(payload), claimRules({ forwardClaims }));
+    const expected = [...sent.map(String), ...kept.map(() => undefined)].toReversed();
+    expect('kind' in parsed ? parsed : parsed.forwarded).to.deep.equal(expected);
+  });
+
   it('require a valid JSON Pointer', () => {
     const names = { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' };
     for (const changes of [{ uid: '/a~b' }, { acc: '/a~b' }, { role: { keysOf: '/a~b' } }])

@@ -94,6 +94,7 @@ describe('verified token cache', () => {
   const estimates: readonly (readonly [name: string, changes: Parameters<typeof identity>[0], bytes: number])[] = [
     ['its uid', { uid: 'u-1234' }, 3],
     ['its jti', { jti: 'j-1' }, 3],
+    ['what it forwards', { forwarded: ['a@b.test', undefined, '7'] }, 9],
     ['several accounts', { accounts: ['a1', 'acct2'] }, 40 + ' a1 acct2 '.length - 'acct1'.length],
     ['a list of roles', { role: ['owner', 'member'] }, 8],
     ['roles of each account', { scope: byAccount(['a'], ['b', 'c']) }, 2 * (40 + 4) + (40 + 8) + (40 + 2 * 8)],

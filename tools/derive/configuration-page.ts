@@ -82,25 +82,32 @@ function entriesOf({ additionalProperties }: Node): Node {
   return typeof additionalProperties === 'object' ? additionalProperties : {};
 }
 
+function isRecord({ additionalProperties }: Node): boolean {
+  return typeof additionalProperties === 'object';
+}
+
 /** The members of the forms of a value that may be written in several. */
 function formsOf({ anyOf = [] }: Node): readonly (readonly [string, Node])[] {
   return anyOf.flatMap(({ properties = {} }) => Object.entries(properties));
 }
 
 function typeOf(node: Node): string {
-  if (node.anyOf !== undefined) return 'text or object';
+  if (node.anyOf !== undefined)
+    return node.anyOf.some(({ type }) => type === 'object') ? 'text or object' : 'text or list of text';
   if (node.enum !== undefined) return 'one of a set';
   if (node.type === 'array') {
     const { properties, anyOf } = node.items ?? {};
     return `list of ${anyOf === undefined ? (properties === undefined ? 'text' : 'objects') : 'text or objects'}`;
   }
-  if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of grants' : 'object';
+  const entries = entriesOf(node).type;
+  if (node.type === 'object')
+    return entries === 'string' ? 'object of text' : isRecord(node) ? 'object of grants' : 'object';
   return node.type === 'string' ? 'text' : (node.type ?? '');
 }
 
 function defaultOf(node: Node, isRequired: boolean): string {
   if (isRequired) return '**required**';
-  if (node.type === 'object') return node.required === undefined ? 'see below' : 'none';
+  if (node.type === 'object') return node.required === undefined && !isRecord(node) ? 'see below' : 'none';
   return node.default === undefined ? 'none' : `\`${escaped(JSON.stringify(node.default))}\``;
 }
 

@@ -28,7 +28,7 @@ const conditions: readonly (readonly [name: string, condition: string])[] = [
 ];
 
 const answers = {
-  sets: 'sets six, removes the others that it is shown',
+  sets: 'sets six and those of `forwardClaims`, removes the others that it is shown',
   removes: 'removes it',
   rewrites: 'leaves the other cookies',
 } as const;

@@ -7,7 +7,7 @@ import { hasCookiePlace } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import { hostEntries } from '../../headers/account-places.ts';
 import type { HeaderRule } from '../../headers/header-rule.ts';
-import { toHeaderRules } from '../../headers/headers.ts';
+import { createIdentityHeaders, type IdentityHeaders, toHeaderRules } from '../../headers/headers.ts';
 import { version } from '../../package.ts';
 import {
   hostAndPort,
@@ -35,6 +35,7 @@ export type EnvoyRelevantConfig = Pick<
   | 'scopes'
   | 'protectedResource'
   | 'identityHeaders'
+  | 'forwardClaims'
 >;
 
 /** http2: for everything. auto: for gRPC calls, and HTTP/1.1 for everything else. */
@@ -126,6 +127,7 @@ export interface EnvoyPolicy {
   /** What account-authz is shown, the account headers included. */
   readonly shownHeaders: readonly string[];
   readonly identityPrefix: string;
+  readonly identity: Pick<IdentityHeaders, 'all' | 'lookAlikes'>;
   readonly forwardsToken: boolean;
   /** Whether a token may be in a cookie, so that pages send credentials. */
   readonly hasCookiePlace: boolean;
@@ -203,7 +205,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 }
 
 export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): EnvoyPolicy {
-  const { account, roles, routes, identityHeaders, token } = config;
+  const { account, roles, routes, identityHeaders, forwardClaims, token } = config;
   const publicRoutes = (config.public ?? []).map(toPublicRoute);
   const grants = [...roles.values()].flatMap(each => grantsOf(each).map(parseGrant));
   const methods = grants.flatMap(({ method }) => (method === '*' ? pageMethods : method));
@@ -217,6 +219,7 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
     accountHeaders: account.headers.map(header => header.toLowerCase()),
     shownHeaders: headers.filter(({ shown }) => shown !== undefined).flatMap(({ names }) => names),
     identityPrefix: identityHeaders,
+    identity: createIdentityHeaders(identityHeaders, forwardClaims),
     forwardsToken: token.forward,
     hasCookiePlace: hasCookiePlace(token.from),
     headers,

@@ -15,6 +15,8 @@ export interface Answer {
   readonly status: number;
   /** What the client gets with a refusal, what the upstream gets with an allow. */
   readonly headers: Readonly<Record<string, string>>;
+  /** With an allow and `forwardClaims`: whether each of their headers is sent. Their values are shown nowhere. */
+  readonly forwarded?: Readonly<Record<string, boolean>>;
 }
 
 type Verdict = 'pass' | 'fail' | 'not reached';

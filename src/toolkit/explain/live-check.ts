@@ -3,6 +3,7 @@ import { isAfter } from '../../authz/checks.ts';
 import type { CheckRecord } from '../../check/check.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
+import { createIdentityHeaders } from '../../headers/headers.ts';
 import { memberOf, parsePath, valueAt } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
@@ -57,7 +58,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     const message = Check.responseDeserialize(response);
     const keys = asked?.status();
     const { method, route, principal, reason, detail, found } = record;
-    const { answer, removed } = readAnswer(message, record);
+    const { answer, removed } = readAnswer(message, record, config);
     const token = options.authorization?.replace(/^bearer /i, '') ?? '';
     const isSigned = reason === 'allowed' || isPastSignature(findRefusedCheck(reason, detail ?? '').check);
     const explanation = explainAnswer(answer, detail, {
@@ -86,12 +87,19 @@ const passedOn = 200;
 function readAnswer(
   { denied_response: denied, ok_response: allowed }: CheckResponseMessage,
   { decision, reason }: CheckRecord,
+  { identityHeaders, forwardClaims }: Config,
 ): { readonly answer: Answer; readonly removed: readonly string[] } {
   const sent = denied ?? allowed;
   if (!sent || (decision === 'allow') !== (sent === allowed)) throw new Error('an answer that is not the decision');
-  const headers = Object.fromEntries(sent.headers.map(({ header }) => [header.key, header.value]));
+  const all = new Map(sent.headers.map(({ header }) => [header.key, header.value]));
+  const names = createIdentityHeaders(identityHeaders, forwardClaims).forwarded;
+  const forwarded = Object.fromEntries(names.map(name => [name, all.delete(name)]));
+  const headers = Object.fromEntries(all);
   const status = denied ? denied.status.code : passedOn;
-  return { answer: { decision, reason, status, headers }, removed: allowed?.headers_to_remove ?? [] };
+  return {
+    answer: { decision, reason, status, headers, ...(allowed && names.length > 0 && { forwarded }) },
+    removed: allowed?.headers_to_remove ?? [],
+  };
 }
 
 function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): boolean {

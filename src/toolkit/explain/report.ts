@@ -33,13 +33,17 @@ export function wantsColour(env: Readonly<Record<string, string | undefined>>, i
 }
 
 export function reportLive({ explanation, removed, keys }: LiveExplanation, paint: Paint): string {
+  const { forwarded = {} } = explanation;
+  const notForwarded = Object.keys(forwarded).filter(name => !forwarded[name]);
   const label = explanation.decision === 'allow' ? 'the upstream gets' : 'the client gets';
   return [
     checkLines(explanation, paint),
     `\n${keys.map(ring => keyLine(ring, paint)).join('')}`,
     `\n${answerLine(explanation, paint)}`,
     headerLines(explanation, paint, label),
-    removed.includes('authorization') ? `  ${paint('label', 'it does not get')}  authorization\n` : '',
+    ...[...notForwarded, ...removed.filter(name => name === 'authorization')].map(
+      name => `  ${paint('label', 'it does not get')}  ${name}\n`,
+    ),
   ].join('');
 }
 
@@ -63,8 +67,11 @@ function answerLine({ decision, status, reason }: Explanation, paint: Paint): st
   return `${paint(decision, `${decision}: ${status} ${reason}`)}\n`;
 }
 
-function headerLines({ headers }: Explanation, paint: Paint, label: string): string {
-  return Object.entries(headers)
+function headerLines({ headers, forwarded = {} }: Explanation, paint: Paint, label: string): string {
+  const hidden = Object.entries(forwarded).flatMap(([name, isSent]) =>
+    isSent ? [[name, '(not shown)'] as const] : [],
+  );
+  return [...Object.entries(headers), ...hidden]
     .map(([name, value]) => `  ${paint('label', label)}  ${name}: ${printable(value, maxValueLength)}\n`)
     .join('');
 }

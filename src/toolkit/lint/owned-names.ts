@@ -1,5 +1,5 @@
 // Derives from the configuration which header names matter to the check, and why.
-import { createIdentityHeaders, removedByAllow } from '../../headers/headers.ts';
+import { removedByAllow } from '../../headers/headers.ts';
 import type { EnvoyPolicy } from '../envoy-settings/settings.ts';
 
 export interface OwnedNames {
@@ -39,8 +39,7 @@ export function otherSpellings(headers: readonly string[], withUnderscores: bool
 
 export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
   const { identityPrefix: prefix, accountHeaders, forwardsToken, hasCookiePlace, headers, shownHeaders } = policy;
-  const { names, lookAlikes } = createIdentityHeaders(prefix);
-  const identity = [...names.values()];
+  const { all: identity, lookAlikes } = policy.identity;
   const rewritten = headers.filter(({ allow }) => allow === 'rewrites').flatMap(each => each.names);
   const ofTokens = headers.filter(({ kind }) => kind === 'token');
   const tokens = ofTokens.flatMap(each => each.names);

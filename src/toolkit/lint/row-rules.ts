@@ -21,6 +21,7 @@ const settings: EnvoySettings = {
   accountHeaders: [],
   shownHeaders: [],
   identityPrefix: '',
+  identity: { all: [], lookAlikes: [] },
   forwardsToken: false,
   hasCookiePlace: false,
   headers: [],

@@ -1,6 +1,6 @@
 // The HTTPRoutes of the targets that speak the Gateway API: the protected one, and the public one, which is served without a check.
 import type { HeaderRule } from '../../headers/header-rule.ts';
-import { createIdentityHeaders, underscoreSpellings } from '../../headers/headers.ts';
+import { underscoreSpellings } from '../../headers/headers.ts';
 import {
   documentMethods,
   domainOf,
@@ -101,9 +101,8 @@ export function removedNames(settings: RenderSettings, kind: 'checked' | 'public
 }
 
 /** A prefix stands for the names that account-authz sets. */
-export function exactNames({ identityPrefix }: RenderSettings, rules: readonly HeaderRule[]): readonly string[] {
-  const identity = [...createIdentityHeaders(identityPrefix).names.values()];
-  return rules.flatMap(({ names }) => names.flatMap(name => (name.endsWith('*') ? identity : name)));
+export function exactNames({ identity }: RenderSettings, rules: readonly HeaderRule[]): readonly string[] {
+  return rules.flatMap(({ names }) => names.flatMap(name => (name.endsWith('*') ? identity.all : name)));
 }
 
 export function checkedRoute(settings: RenderSettings, parts: RuleParts): Tree {

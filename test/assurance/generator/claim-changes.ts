@@ -1,6 +1,6 @@
 // Changes to the payload of a token: its claims, and their JSON.
 import { claimedNames } from '../oracle/settings.ts';
-import { dropClaim, listInForm, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
+import { dropClaim, listInForm, placeOfSource, placesBeside, setClaim, sourcesOf } from './claim-places.ts';
 import { accounts, baseTime, certificates, tokenIds } from './identities.ts';
 import { words } from './random.ts';
 import { drop, escaped, type Member, row, set, type TokenContext, type TokenRow } from './token-draft.ts';
@@ -110,7 +110,7 @@ export const claims: readonly TokenRow[] = [
   }),
   row(3, 'another app', (draft, { random, issuer }) => {
     const app = random.pick(['web', 'mobile/2', 'WEB', 'web/', 'we', '*']);
-    setClaim(draft.payload, issuer.claims.app, JSON.stringify(app));
+    setClaim(draft.payload, random.pick(sourcesOf(issuer.claims.app)), JSON.stringify(app));
   }),
   row(6, 'another issuer', (draft, { random, issuer, setup, acc }) => {
     const others = setup.settings.issuers.map(each => each.issuer.replace('{acc}', random.pick(accounts)));
@@ -261,12 +261,20 @@ export const claims: readonly TokenRow[] = [
 
 function requiredClaim({ random, issuer, acc }: TokenContext): string {
   const { aud, uid, app, acc: accounts, role } = issuer.claims;
-  return random.pick(['iss', aud, 'exp', uid, app, placeOfSource(accounts, acc), placeOfSource(role, acc)]);
+  return random.pick([
+    'iss',
+    aud,
+    'exp',
+    ...sourcesOf(uid),
+    ...sourcesOf(app),
+    placeOfSource(accounts, acc),
+    placeOfSource(role, acc),
+  ]);
 }
 
 function identityClaim({ random, issuer, acc }: TokenContext): string {
   const { uid, app, acc: accounts, role } = issuer.claims;
-  return placeOfSource(random.pick([accounts, accounts, uid, app, accounts, role]), acc);
+  return placeOfSource(random.pick([accounts, accounts, ...sourcesOf(uid), ...sourcesOf(app), accounts, role]), acc);
 }
 
 function numbered(roles: readonly string[], acc: string): readonly (readonly [string, unknown])[] {

@@ -1,5 +1,5 @@
 // Sets a claim in a generated payload: a top-level member, or the target of a JSON Pointer of the configuration.
-import type { ListSource } from '../oracle/settings.ts';
+import type { FieldSource, ListSource } from '../oracle/settings.ts';
 import { drop, type Member } from './token-draft.ts';
 
 /** Sets the JSON text at the place of the name, and creates the objects and arrays on the path to it. */
@@ -19,6 +19,10 @@ export function placeOfSource(source: ListSource, acc: string): string {
     .split('/')
     .map(part => (part === '{acc}' ? escaped(acc) : part))
     .join('/');
+}
+
+export function sourcesOf(source: FieldSource): readonly string[] {
+  return typeof source === 'string' ? [source] : source;
 }
 
 /** The names as the source reads a list of them. */

@@ -40,6 +40,7 @@ export function createSetup(random: Random, index: number): Setup {
     ...(random.chance(0.3) ? { public: [{ path: '/healthz' }, { path: '/public/*', methods: ['GET', 'POST'] }] } : {}),
     ...(random.chance(0.4) ? { protectedResource: { resource: random.pick(resources) } } : {}),
     ...(random.chance(0.7) ? { apps: random.pick(appLists) } : {}),
+    ...(random.chance(0.4) ? { forwardClaims: random.pick(forwarded) } : {}),
     ...(random.chance(0.5) ? { identityHeaders: random.pick(['x-auth-', 'idp-', 'x-our-own-']) } : {}),
     ...(random.chance(0.6)
       ? {
@@ -64,6 +65,12 @@ export function createSetup(random: Random, index: number): Setup {
   }
   return { written, settings, keys, signers };
 }
+
+const forwarded: readonly NonNullable<WrittenConfiguration['forwardClaims']>[] = [
+  { email: 'email' },
+  { plan: '/ext/plan', 'e-mail': 'email', app2: 'azp', 'a-': '/toString', n: 'iat' },
+  Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`c${i}`, i % 2 === 0 ? `/forwarded/${i}` : 'email'])),
+];
 
 const tokenPlaces: readonly Pick<NonNullable<WrittenConfiguration['token']>, 'from' | 'origins'>[] = [
   { from: [{ header: 'x-id-token' }, 'authorization'] },
@@ -260,6 +267,8 @@ const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { role: '__proto__', app: 'azp' },
   { role: 'realm_access.role' },
   { role: '/realm_access/roles' },
+  { uid: ['sub', '/ext/uid', 'client_id'], app: ['azp', '/aud/0'] },
+  { uid: ['/ext/uid', 'uid'], app: ['client_id', 'app', 'cid', '/app'], acc: 'account' },
   { uid: '/ext/uid', app: '/ext/app', acc: '/ext/acc', role: '/ext/role' },
   { acc: '/accounts/1', role: '/roles/0' },
   { acc: '/accounts/01', role: '/roles/-' },

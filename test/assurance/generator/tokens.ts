@@ -1,6 +1,6 @@
 // Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
 import { claimedNames } from '../oracle/settings.ts';
-import { listInForm, placeOfSource, setClaim } from './claim-places.ts';
+import { listInForm, placeOfSource, setClaim, sourcesOf } from './claim-places.ts';
 import { accounts, baseTime, certificates, hostAccounts, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
@@ -47,8 +47,17 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   if (hasIat) claim('iat', iat);
   claim('exp', exp);
   for (const name of ['jti', 'sid']) if (random.chance(0.6)) claim(name, random.pick(tokenIds));
-  claim(issuer.claims.uid, asClaim(random.pick(uids)));
-  claim(issuer.claims.app, app);
+  const claimField = (sources: readonly string[], value: unknown): void => {
+    const at = random.below(sources.length);
+    // What is no value does not count; what stands behind the one that counts is not looked at.
+    for (const before of sources.slice(0, at)) if (random.chance(0.5)) claim(before, random.pick([null, '']));
+    for (const behind of sources.slice(at + 1)) if (random.chance(0.2)) claim(behind, random.pick([7, 'x', ['x']]));
+    claim(sources[at] ?? '', value);
+  };
+  claimField(sourcesOf(issuer.claims.uid), asClaim(random.pick(uids)));
+  claimField(sourcesOf(issuer.claims.app), app);
+  for (const source of Object.values(settings.forwardClaims))
+    if (random.chance(0.7) && !isRead(source, issuer)) claim(source, random.pick(forwardedValues));
   claim(
     placeOfSource(issuer.claims.acc, acc),
     isAlone ? asClaim(acc) : listInForm(issuer.claims.acc, own.map(asClaim)),
@@ -95,6 +104,27 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
     role,
     certificate: bound?.pem ?? '',
   };
+}
+
+const forwardedValues: readonly unknown[] = [
+  ...['a@b.test', 'x', 'Zo "x", y; z', 'x'.repeat(256), 7, -1, 2 ** 53 - 1, true, false],
+  ...['', ' a', 'a ', 'a  b', 'a\r\nb', '\u00e9', 'x'.repeat(257), 1.5, 2 ** 53, null, [], {}, ['a']],
+];
+
+/** Whether the token needs what is there. */
+function isRead(source: string, { claims }: TokenContext['issuer']): boolean {
+  const top = (each: string): string => each.replace(/^\//, '').split('/', 1)[0] ?? '';
+  const { uid, app, aud, acc, role, scope, actor = '' } = claims;
+  const read = [
+    ...sourcesOf(uid),
+    ...sourcesOf(app),
+    aud,
+    scope,
+    actor,
+    placeOfSource(acc, ''),
+    placeOfSource(role, ''),
+  ];
+  return ['iat', ...read.map(top)].includes(top(source));
 }
 
 /** Whether an account of this name counts, by the grammar and the accounts of the issuer. */

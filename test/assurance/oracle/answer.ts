@@ -94,19 +94,24 @@ export function differences(answer: Answer, decision: Decision, settings: Settin
   return wrong;
 }
 
-function allowDifferences(answer: Answer, { identity, cookie, headers }: Decision, settings: Settings): string[] {
+function allowDifferences(
+  answer: Answer,
+  { identity, forwarded = [], cookie, headers }: Decision,
+  settings: Settings,
+): string[] {
   const wrong: string[] = [];
   const { ok_response: ok } = answer;
   if (answer.status?.code !== 0) wrong.push('an allow without an explicit code 0');
   if (ok === null || answer.denied_response !== null || identity === undefined)
     return [...wrong, 'an allow without ok_response, or with more'];
   const { identityPrefix: prefix } = settings;
-  const names = identityFields.map(field => prefix + field);
+  const names = ownNames(settings);
 
   const set = ok.headers.map(option => `${option.header?.key}: ${option.header?.value}`).sort();
   const known = identityFields.filter(field => identity[field] !== undefined);
   const ofIdentity = known.map(field => `${prefix}${field}: ${identity[field]}`);
-  const expected = [...ofIdentity, ...(cookie ? [`cookie: ${cookie}`] : [])].sort();
+  const ofClaims = forwarded.map(([name, value]) => `${prefix}${name}: ${value}`);
+  const expected = [...ofIdentity, ...ofClaims, ...(cookie ? [`cookie: ${cookie}`] : [])].sort();
   if (!isSameList(set, expected)) wrong.push('other headers than those of the identity');
   if (!ok.headers.every(isOverwrite)) wrong.push('a header set that does not overwrite');
 
@@ -115,13 +120,13 @@ function allowDifferences(answer: Answer, { identity, cookie, headers }: Decisio
   const required = new Set([
     ...(settings.forward ? [] : ['authorization', ...tokenHeaders(settings).flatMap(mixtures)]),
     ...(cookie === '' ? ['cookie'] : []),
-    ...lookAlikes(prefix),
+    ...lookAlikes(settings),
     ...names.filter(name => !expected.some(line => line.startsWith(`${name}: `))),
     ...shown.filter(name => name.startsWith(prefix) && isHeaderName(name)),
     // "With `hosts`, no x-forwarded-host … of a client, and no underscore look-alike of them, reaches the upstream."
     ...(settings.hosts === undefined ? [] : hostHeaders.flatMap(mixtures)),
   ]);
-  // The contract names only the look-alikes of the six; those of other names under the prefix may be removed too.
+  // The contract names only the look-alikes of these; those of other names under the prefix may be removed too.
   const permitted = new Set([...required, ...shown.filter(name => name.replaceAll('_', '-').startsWith(prefix))]);
   if (![...required].every(name => removed.has(name))) wrong.push('a header that must be removed is not removed');
   if (![...removed].every(name => permitted.has(name))) wrong.push('a removed header that account-authz does not own');
@@ -206,13 +211,18 @@ function tokenHeaders({ from }: Settings): readonly string[] {
   return from.flatMap(place => (typeof place === 'object' && 'header' in place ? place.header : []));
 }
 
-const knownLookAlikes = new Map<string, readonly string[]>();
+/** The six identity headers, and "the names are owned like the six". */
+function ownNames({ identityPrefix, forwardClaims }: Settings): readonly string[] {
+  return [...identityFields, ...Object.keys(forwardClaims)].map(name => identityPrefix + name);
+}
 
-/** The underscore look-alikes of the six identity headers, in every mixture. */
-function lookAlikes(prefix: string): readonly string[] {
-  const names = identityFields.map(field => prefix + field);
-  const alike = knownLookAlikes.get(prefix) ?? names.flatMap(mixtures).filter(name => !names.includes(name));
-  knownLookAlikes.set(prefix, alike);
+const knownLookAlikes = new WeakMap<Settings, readonly string[]>();
+
+/** Their underscore look-alikes, in every mixture. */
+function lookAlikes(settings: Settings): readonly string[] {
+  const names = ownNames(settings);
+  const alike = knownLookAlikes.get(settings) ?? names.flatMap(mixtures).filter(name => !names.includes(name));
+  knownLookAlikes.set(settings, alike);
   return alike;
 }
 

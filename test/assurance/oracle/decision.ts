@@ -42,6 +42,8 @@ export interface Decision {
   readonly alsoPermitted: readonly Refused[];
   /** The identity of the verified token, also if the request is refused afterwards. */
   readonly identity: Identity | undefined;
+  /** Of an allow. */
+  readonly forwarded?: Claims['forwarded'];
   /** The scopes of the challenge. */
   readonly scopes: readonly string[];
   /** What the upstream gets as `cookie`; undefined: what was sent. */
@@ -72,11 +74,18 @@ export function decide(
       headers,
     };
   const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
-  const { reason, alsoPermitted = [], identity, scopes = [] } = applyPolicy(request, settings, keys, now);
+  const {
+    reason,
+    alsoPermitted = [],
+    identity,
+    forwarded = [],
+    scopes = [],
+  } = applyPolicy(request, settings, keys, now);
   return {
     reason,
     alsoPermitted: [...open, ...alsoPermitted],
     identity,
+    forwarded,
     scopes,
     cookie: request.place.cookie,
     headers,
@@ -87,6 +96,7 @@ interface Verdict {
   readonly reason: Reason;
   readonly alsoPermitted?: readonly Refused[];
   readonly identity?: Identity;
+  readonly forwarded?: Claims['forwarded'];
   readonly scopes?: readonly string[];
 }
 
@@ -131,10 +141,11 @@ function applyPolicy(
   if (addressed.kind !== 'account') return { reason: addressed.kind, identity };
   if (role === undefined) return { reason: 'token_invalid', identity };
   if (!role.isPermitted) return { reason: 'role_forbidden', identity };
-  if (settings.scopes === undefined) return { reason: 'allowed', identity };
+  const allowed = { reason: 'allowed', identity, forwarded: claims.forwarded } as const;
+  if (settings.scopes === undefined) return allowed;
   const scopes = claims.scopesFor(addressed.acc);
   if (scopes === undefined) return { reason: 'token_invalid', identity };
-  if (chosen(scopes, settings.scopes, 'scopes', request, routes).isPermitted) return { reason: 'allowed', identity };
+  if (chosen(scopes, settings.scopes, 'scopes', request, routes).isPermitted) return allowed;
   // The scopes of which one would allow it, in the order of `scopes`, at most 10.
   const { scopes: table } = settings;
   const enough = Object.keys(table).filter(name => chosen([name], table, 'scopes', request, routes).isPermitted);

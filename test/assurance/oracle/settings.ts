@@ -8,10 +8,13 @@ export type ListSource =
   | { readonly keysOf: string; readonly having?: '{acc}' }
   | { readonly wordsOf: string; readonly by?: ',' };
 
+/** Of several, the first that the token has. */
+export type FieldSource = string | readonly string[];
+
 export interface WrittenClaims {
   readonly aud?: string;
-  readonly uid?: string;
-  readonly app?: string;
+  readonly uid?: FieldSource;
+  readonly app?: FieldSource;
   readonly acc?: string | { readonly keysOf: string } | { readonly wordsOf: string; readonly by?: ',' };
   readonly role?: ListSource;
   readonly scope?: string;
@@ -71,6 +74,7 @@ export interface WrittenConfiguration {
   readonly protectedResource?: { readonly resource: string };
   readonly apps?: readonly string[];
   readonly identityHeaders?: string;
+  readonly forwardClaims?: Readonly<Record<string, string>>;
   readonly cache?: { readonly maxTokens: number };
   /** The content of the revocation list; undefined without one. */
   readonly revoked?: readonly RevocationEntry[];
@@ -112,6 +116,7 @@ export interface Settings {
   readonly apps: readonly string[];
   readonly resource: string | undefined;
   readonly identityPrefix: string;
+  readonly forwardClaims: Readonly<Record<string, string>>;
   readonly revoked: readonly RevocationEntry[];
 }
 
@@ -153,6 +158,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     resource: written.protectedResource?.resource,
     apps: written.apps ?? ['*'],
     identityPrefix: written.identityHeaders ?? 'x-auth-',
+    forwardClaims: written.forwardClaims ?? {},
     revoked: written.revoked ?? [],
   };
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
-import type { IssuerSettings, ListSource, Settings } from './settings.ts';
+import type { FieldSource, IssuerSettings, ListSource, Settings } from './settings.ts';
 
 /** What a verified token says. */
 export interface Claims {
@@ -12,6 +12,8 @@ export interface Claims {
   readonly actor: string | undefined;
   readonly jti: string | undefined;
   readonly sid: string | undefined;
+  /** Name after the prefix, and value. */
+  readonly forwarded: readonly (readonly [name: string, value: string])[];
   /** Those that the issuer may speak for, different ones. */
   readonly accounts: readonly string[];
   /** Undefined: `token_invalid`. */
@@ -203,7 +205,12 @@ function claimsOf(
   settings: Settings,
 ): Claims | undefined {
   const { claims } = issuer;
-  const text = (source: string): string | undefined => {
+  // "The first that the token has counts, that is an own member that is not null and not an empty string."
+  const isThere = (source: string): boolean =>
+    ![undefined, null, ''].some(each => claimIn(payload, source, undefined) === each);
+  const text = (written: FieldSource): string | undefined => {
+    const source = typeof written === 'string' ? written : written.find(isThere);
+    if (source === undefined) return undefined;
     const found = textOf(claimIn(payload, source, undefined), issuer);
     return found !== undefined && isFieldText(found) ? found : undefined;
   };
@@ -232,6 +239,10 @@ function claimsOf(
     iss: issuer.issuer,
     actor,
     accounts,
+    forwarded: Object.entries(settings.forwardClaims).flatMap(([name, source]) => {
+      const sent = forwardedText(claimIn(payload, source, undefined));
+      return sent === undefined ? [] : [[name, sent] as const];
+    }),
     jti: typeof jti === 'string' ? jti : Number.isSafeInteger(jti) ? String(jti) : undefined,
     sid: typeof sid === 'string' ? sid : undefined,
     rolesFor: acc => {
@@ -353,6 +364,14 @@ function textOf(value: Json | undefined, issuer: IssuerSettings): string | undef
   if (typeof value === 'string') return value;
   const isDigits = typeof value === 'number' && /^(?:0|[1-9][0-9]*)$/.test(Object.is(value, -0) ? '-0' : String(value));
   return isDigits && issuer.allowIntegerClaims && Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+// "A string of 1 to 256 visible ASCII characters and inner single spaces, a safe integer or a boolean."
+function forwardedText(value: Json | undefined): string | undefined {
+  if (typeof value === 'boolean' || (typeof value === 'number' && Number.isSafeInteger(value))) return `${value}`;
+  if (typeof value !== 'string' || value.length > 256) return undefined;
+  const isWord = (word: string): boolean => word !== '' && [...word].every(char => char > ' ' && char <= '~');
+  return value.split(' ').every(isWord) ? value : undefined;
 }
 
 // 1 to 128 visible ASCII characters without space, comma, semicolon and double quote.
