@@ -9,6 +9,7 @@ import type { Command } from '../src/commands/command.ts';
 import { command as drain } from '../src/commands/drain.ts';
 import { command as explain } from '../src/commands/explain.ts';
 import { command as health } from '../src/commands/health.ts';
+import { command as init } from '../src/commands/init.ts';
 import { command as render } from '../src/commands/render.ts';
 import { command as schema } from '../src/commands/schema.ts';
 import { command as test } from '../src/commands/test.ts';
@@ -23,10 +24,17 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const commands = { 'check-config': checkConfig, drain, explain, health, render, schema, test, verify } satisfies Record<
-  string,
-  Command
->;
+const commands = {
+  'check-config': checkConfig,
+  drain,
+  explain,
+  health,
+  init,
+  render,
+  schema,
+  test,
+  verify,
+} satisfies Record<string, Command>;
 export type CommandName = keyof typeof commands;
 
 export interface CommandOptions {

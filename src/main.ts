@@ -28,6 +28,10 @@ const commands: Readonly<
     summary: 'print the settings of Envoy, Kubernetes, a mesh or a gateway for a configuration',
     load: () => import('./commands/render.ts'),
   },
+  init: {
+    summary: 'print a first configuration from a token and an OpenAPI document',
+    load: () => import('./commands/init.ts'),
+  },
   schema: { summary: 'print the JSON Schema of the configuration', load: () => import('./commands/schema.ts') },
 };
 

@@ -24,6 +24,7 @@ const floors: readonly (readonly string[])[] = [
 const toolkitFloors: readonly (readonly string[])[] = [
   ['envoy-settings', 'offline'],
   ['render', 'lint', 'explain', 'verify', 'policy-test', 'check-config', 'openapi'],
+  ['init'],
 ];
 
 interface Import {

@@ -6,7 +6,7 @@ import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseConfidentialAdmin } from '../http/envoy-admin.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
-import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
+import { isUnprintable, printable, replaceUnprintable, toYamlEscape } from '../text/printable.ts';
 import { findRemarks } from '../toolkit/check-config/warnings.ts';
 import { findAdminProblems, findFileProblems } from '../toolkit/lint/envoy-problems.ts';
 import { coverOperations } from '../toolkit/openapi/coverage.ts';
@@ -153,10 +153,4 @@ function toGrid(config: Config): string {
     return all.map(([path, name, grants]) => `# ${path.padEnd(pathWidth)}  ${name.padEnd(nameWidth)}  ${grants}\n`);
   });
   return lines.join('');
-}
-
-// YAML 1.2 section 5.7.
-function toYamlEscape(character: string): string {
-  const code = (character.codePointAt(0) ?? 0).toString(16);
-  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
 }

@@ -52,6 +52,12 @@ export function replaceUnprintable(text: string, replace: (character: string) =>
   return text.replace(unprintable, replace);
 }
 
+/** A character in a text in double quotes (YAML 1.2 section 5.7). */
+export function toYamlEscape(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+}
+
 function isPlain(text: string, maxLength: number): boolean {
   return text.length <= maxLength && /^[ -~]*$/.test(text);
 }
