@@ -28,11 +28,12 @@ export interface GrpcServer {
 }
 
 // A CheckRequest contains the headers of one request, which Envoy limits (60 KiB by default); a response is below 8 KiB, without the cookies
-// of the request that it may have. Envoy opens another connection when all streams of one are in use.
+// of the request that it may have. An incomplete message is kept, and grpc-js has no limit for the sum of these: a connection has room for
+// 128, or 32 MiB. Envoy opens another connection when all streams of one are in use.
 const serverOptions = {
   'grpc.max_receive_message_length': 256 * 1024,
   'grpc.max_send_message_length': 320 * 1024,
-  'grpc.max_concurrent_streams': 1000,
+  'grpc.max_concurrent_streams': 128,
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
   // No channelz service is registered, so its counters would only cost time per call.

@@ -1,5 +1,7 @@
 // Attacks on the port of the service itself: floods and slowness over connections with hand-made frames, while another client makes
 // good calls to the built product.
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
@@ -18,6 +20,7 @@ import {
   prefix,
   repeated,
   requestBlock,
+  requestFields,
   reset,
   rounds,
   streamNumbers,
@@ -87,7 +90,7 @@ describe('abuse of gRPC', function () {
       });
     }
 
-    it('refuses more than 1,000 streams on a connection and closes it at 5,000', async () => {
+    it('refuses more than 128 streams on a connection and closes it at 5,000', async () => {
       await underAttack(() =>
         onConnection(async connection => {
           await flood(connection, 10, i => Buffer.concat(opened(streamNumbers(i * 500, 500))));
@@ -120,6 +123,31 @@ describe('abuse of gRPC', function () {
         await expectGood();
         for (const connection of idle) connection.destroy();
         await Promise.all(idle.map(({ closed }) => closed));
+      });
+    });
+
+    // Of 1,000 each, as these clients want, it grew by 777 MB.
+    it('G-018 keeps 128 incomplete messages of a connection, and no more', async () => {
+      const [size, short] = [256 * 1024, 5];
+      await underAttack(async () => {
+        const sessions = await Promise.all(
+          Array.from({ length: 3 }, async () => {
+            const session = connectHttp2(`http://127.0.0.1:${suite.port}`).on('error', () => undefined);
+            await once(session, 'remoteSettings');
+            return session;
+          }),
+        );
+        const message = Buffer.concat([prefix(size), Buffer.alloc(size - short)]);
+        const written = sessions.flatMap(session =>
+          Array.from({ length: 1000 }, () => {
+            const stream = session.request(Object.fromEntries(requestFields), { endStream: false });
+            stream.on('error', () => undefined);
+            return new Promise(resolve => stream.write(message, resolve));
+          }),
+        );
+        await Promise.all(sessions.flatMap((_, i) => written.slice(i * 1000, i * 1000 + 128)));
+        await expectGood();
+        for (const session of sessions) session.destroy();
       });
     });
 

@@ -24,10 +24,20 @@ export const authzConnection = {
    * checks of others on it; a connection with fewer checks never has so many.
    */
   maxChecksPerConnection: 900,
+  /** Calls in flight on a connection, as account-authz bounds them. Envoy learns it too late for the first calls of a connection. */
+  maxStreams: 128,
 } as const;
 
-const { connectMs, tlsConnectMs, keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } =
-  authzConnection;
+const {
+  connectMs,
+  tlsConnectMs,
+  keepalive,
+  maxConnections,
+  maxRequests,
+  maxRetries,
+  maxChecksPerConnection,
+  maxStreams,
+} = authzConnection;
 
 /** envoy.config.cluster.v3.Cluster. */
 export function authzClusterSettings({ authz, tls }: EnvoySettings): readonly Setting[] {
@@ -82,6 +92,12 @@ export function authzProtocolSettings(isSeveral: boolean): readonly Setting[] {
         {
           field: 'http2_protocol_options',
           fields: [
+            {
+              field: 'max_concurrent_streams',
+              value: maxStreams,
+              why: 'as many as account-authz takes on a connection, so that Envoy opens another before it is refused',
+              accepts: 'anything',
+            },
             {
               field: 'connection_keepalive',
               value: inline({

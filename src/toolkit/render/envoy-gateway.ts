@@ -125,7 +125,7 @@ function securityPolicy(settings: RenderSettings): Members {
   return policy(settings, name, { extAuth });
 }
 
-const { maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzConnection;
+const { maxConnections, maxRequests, maxRetries, maxChecksPerConnection, maxStreams } = authzConnection;
 
 const backendSettings: Members = {
   retry: beside(
@@ -143,7 +143,7 @@ const backendSettings: Members = {
     'well below the timeout of a check, so that a dead host leaves time for another',
   ),
   http2: beside(
-    inline({ connectionKeepalive: { interval: '5s', timeout: '1s' } }),
+    inline({ maxConcurrentStreams: maxStreams, connectionKeepalive: { interval: '5s', timeout: '1s' } }),
     'a pod that hangs is given up after 6 s at most: there is no active check',
   ),
   circuitBreaker: inline({

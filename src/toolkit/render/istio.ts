@@ -191,7 +191,10 @@ function destinationRule(settings: RenderSettings): Tree {
         tcp: inline({ connectTimeout: seconds(isOwn ? authzConnection.connectMs : authzConnection.tlsConnectMs) }),
         http: above(
           'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
-          inline({ maxRequestsPerConnection: authzConnection.maxChecksPerConnection }),
+          inline({
+            maxRequestsPerConnection: authzConnection.maxChecksPerConnection,
+            maxConcurrentStreams: authzConnection.maxStreams,
+          }),
         ),
       },
       outlierDetection: isOwn
