@@ -2,6 +2,7 @@
 // claims between the two.
 import { addressedAccount } from './account.ts';
 import { nominatedNames, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
+import { challenged, type ProtectedResource } from './challenge.ts';
 import type { DetailOf } from './checks.ts';
 import { parseRequestTarget } from './path.ts';
 import {
@@ -10,7 +11,6 @@ import {
   type PermissionChoice,
   type PermissionKind,
   type Permissions,
-  permittedNames,
 } from './permission.ts';
 import type { AccountPlace } from './places/place.ts';
 import {
@@ -40,6 +40,8 @@ export interface Policy {
   readonly tokenPlaces: TokenPlaces;
   /** Lower case. */
   readonly identityPrefix: string;
+  /** Undefined without one. */
+  readonly resource: ProtectedResource | undefined;
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
@@ -91,10 +93,10 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   if (match.kind === 'refusal') return refused(match);
 
   const { token, isCookie, otherCookies } = reading;
-  if (typeof token !== 'string') return refused(token, match.route);
+  const { method } = facts;
+  if (typeof token !== 'string') return refused(challenged(policy, { method, match }, token), match.route);
   const foreignPage = isCookie ? refuseForeignPage(policy.tokenPlaces, facts) : undefined;
   if (foreignPage !== undefined) return refused(foreignPage, match.route);
-  const { method } = facts;
   return { route: match.route, outcome: { kind: 'admitted', method, match, accounts, token, otherCookies } };
 }
 
@@ -151,8 +153,7 @@ export function authorize(
   const refused = refuseCaller(policy, app, revokedBy(addressed));
   if (refused !== undefined) return { decision: refused, principal };
   if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
-  if (scope?.obstacle !== undefined)
-    return { decision: refuseScope(policy, request, scope.obstacle, identity), principal };
+  if (scope?.obstacle !== undefined) return { decision: refuseScope(scope.obstacle, identity), principal };
   const { forwarded } = identity;
   const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name }, forwarded } as const;
   const { otherCookies } = request;
@@ -197,17 +198,7 @@ const scopeProblems = {
   route: 'the route is narrowed to other scopes',
 } as const satisfies Readonly<Record<Obstacle, DetailOf<'scope_forbidden'>>>;
 
-const maxChallengedScopes = 10;
-
-function refuseScope(
-  policy: Policy,
-  { method, match }: AdmittedRequest,
-  obstacle: Obstacle | Refusal,
-  { otherScopes }: Identity,
-): Refusal {
+function refuseScope(obstacle: Obstacle | Refusal, { otherScopes }: Identity): Refusal {
   if (typeof obstacle !== 'string') return obstacle;
-  const { scopes } = policy;
-  const enough = scopes === undefined ? [] : permittedNames(scopes, 'scopes', method, match, maxChallengedScopes);
-  const found = obstacle === 'unknown' ? otherScopes : undefined;
-  return { ...refusal('scope_forbidden', scopeProblems[obstacle], found), scopes: enough };
+  return refusal('scope_forbidden', scopeProblems[obstacle], obstacle === 'unknown' ? otherScopes : undefined);
 }

@@ -129,7 +129,7 @@ export function permittedNames(
   kind: PermissionKind,
   method: string,
   match: RouteMatch,
-  limit: number,
+  limit = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const names: string[] = [];
   for (const name of table.byName.keys()) {

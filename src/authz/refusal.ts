@@ -14,11 +14,18 @@ interface RefusalAnswer {
 
 export type Challenge = 'invalid_token' | 'insufficient_scope' | 'none';
 
+/** What a client needs to get a token that would do. */
+export interface ChallengeHint {
+  /** The configured scopes of which one would be enough; none: no scope is asked for. */
+  readonly scopes: readonly string[];
+  /** Whether the request is for the protected resource, so that its metadata names the authorization server. */
+  readonly isOfResource: boolean;
+}
+
 const invalid = { decision: 'deny', httpStatus: 400, rpcCode: 3 } as const;
 const unauthenticated = { decision: 'deny', httpStatus: 401, rpcCode: 16 } as const;
 const badToken = { ...unauthenticated, challenge: 'invalid_token' } as const;
 const forbidden = { decision: 'deny', httpStatus: 403, rpcCode: 7 } as const;
-const insufficient = { ...forbidden, challenge: 'insufficient_scope' } as const;
 const unknown = { decision: 'deny', httpStatus: 404, rpcCode: 5 } as const;
 const unavailable = { decision: 'unavailable', httpStatus: 503, rpcCode: 14 } as const;
 
@@ -29,8 +36,13 @@ export const refusalAnswers = {
   token_expired: { ...badToken, title: 'The bearer token has expired' },
   token_revoked: { ...badToken, title: 'The bearer token has been revoked' },
   account_required: { ...invalid, title: 'The request must name an account' },
-  role_forbidden: { ...insufficient, title: 'The role may not do this' },
-  scope_forbidden: { ...insufficient, title: 'The token does not have a scope that allows this' },
+  // No challenge: no new token would help, and clients would sign in for ever.
+  role_forbidden: { ...forbidden, title: 'The role may not do this' },
+  scope_forbidden: {
+    ...forbidden,
+    challenge: 'insufficient_scope',
+    title: 'The token does not have a scope that allows this',
+  },
   origin_forbidden: { ...forbidden, title: 'Another page may not call this' },
   app_forbidden: { ...forbidden, title: 'The application may not call this' },
   account_mismatch: { ...forbidden, title: 'The request addresses another account' },
@@ -49,8 +61,8 @@ export interface Refusal {
   readonly detail: string;
   /** For the log only: what was found instead, in a token whose signature is verified. Bounded and printable. */
   readonly found?: string;
-  /** Only of `scope_forbidden`: the configured scopes of which one would be enough, for the challenge. */
-  readonly scopes?: readonly string[];
+  /** What the challenge tells the client, where the reason has one. */
+  readonly hint?: ChallengeHint;
 }
 
 /** Accepts only a detail that `checks` defines for the reason, so every refusal can be explained. */

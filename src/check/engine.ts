@@ -1,6 +1,7 @@
 // Decides one request by the policy and the token verification of one configuration. The server and `explain` share it.
 import { isDeepStrictEqual } from 'node:util';
 import { admit, authorize, type Decision, type Policy } from '../authz/authorize.ts';
+import { challenged } from '../authz/challenge.ts';
 import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
 import { claimedNamesOf, compilePermissions, grantTemplates } from '../authz/permission.ts';
 import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
@@ -11,6 +12,7 @@ import { compileTokenPlaces } from '../authz/token-places.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { resourcePath } from '../text/url.ts';
 import { compileSource } from '../token/claim-source.ts';
 import type { ClaimRules } from '../token/claims.ts';
 import { compileClaimSources } from '../token/identity-claims.ts';
@@ -130,13 +132,15 @@ export function createEngine(options: {
         return { ...nothingKnown, decision: outcome, route };
       }
       const decideVerified = ({ outcome: claims, signed, kid, cache }: Verification): CheckResult => {
-        if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, signed, kid, cache };
+        if (claims.kind === 'refusal')
+          return { decision: challenged(policy, outcome, claims), route, principal: undefined, signed, kid, cache };
         const { identity, iat } = claims;
         const { decision, principal } = authorize(policy, outcome, identity, acc => {
           const { uid, app, iss, jti, sid } = identity;
           return revocations()?.find({ uid, app, acc, iss, jti, sid, iat }, now());
         });
-        return { decision, route, principal, signed: undefined, kid, cache };
+        const answered = decision.kind === 'refusal' ? challenged(policy, outcome, decision) : decision;
+        return { decision: answered, route, principal, signed: undefined, kid, cache };
       };
       const verification = verifier.verify(outcome.token, facts);
       return verification instanceof Promise ? verification.then(decideVerified) : decideVerified(verification);
@@ -147,7 +151,8 @@ export function createEngine(options: {
 
 const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
 
-function toPolicy({ routes, roles, scopes, apps, account, token, identityHeaders }: Config): Policy {
+function toPolicy(config: Config): Policy {
+  const { routes, roles, scopes, apps, account, token, identityHeaders, protectedResource } = config;
   return {
     identityPrefix: identityHeaders,
     routes: compileRoutes(routes, account.parameter, grantTemplates(roles, scopes)),
@@ -156,6 +161,10 @@ function toPolicy({ routes, roles, scopes, apps, account, token, identityHeaders
     apps: apps.includes('*') ? undefined : new Set(apps),
     places: compilePlaces(account),
     tokenPlaces: compileTokenPlaces(token),
+    resource: protectedResource && {
+      path: resourcePath(protectedResource.resource),
+      scopes: protectedResource.scopes && new Set(protectedResource.scopes),
+    },
   };
 }
 

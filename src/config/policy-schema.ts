@@ -219,6 +219,13 @@ export const protectedResource = mapping({
       'The resource identifier of this API (RFC 9728): an https URL. Refusals name the metadata document at its well-known URL, by which clients find the authorization server.',
     examples: ['https://api.example.com/subscriptions'],
   }),
+  scopes: list(scopeToken(), { noun: 'scope' })
+    .exactOptional()
+    .meta({
+      description:
+        'The scopes that a client asks for first, names of scopes: those of the metadata document, and of a 401 where one of them would do. Default: all.',
+      examples: [['mcp:tools']],
+    }),
 });
 
 function isForwardedName(name: string): boolean {

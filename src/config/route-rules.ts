@@ -20,7 +20,7 @@ export function requireSoundRoutes(config: unknown, context: z.RefinementCtx): v
   const templates: RouteTemplate[] = [];
   const shapes = new Set<string>();
   for (const [i, route] of routes.entries()) {
-    for (const kind of ['roles', 'scopes'] as const) requireKnown(config, route, kind, i, context);
+    for (const kind of ['roles', 'scopes'] as const) requireKnown(config, route, kind, ['routes', i], context);
     const path = memberOf(route, 'path');
     if (typeof path !== 'string') continue;
     const template = parseRouteTemplate(path, parameter);
@@ -32,6 +32,7 @@ export function requireSoundRoutes(config: unknown, context: z.RefinementCtx): v
     report(context, problem, ['routes', i, 'path']);
     if (template.kind === 'template') templates.push(template);
   }
+  requireKnown(config, memberOf(config, 'protectedResource'), 'scopes', ['protectedResource'], context);
   for (const kind of ['roles', 'scopes'] as const) requireSoundGrants(config, kind, parameter, context);
   const publicTemplates = requirePublicApart(config, templates, context);
   requireMetadataApart(config, [...templates, ...publicTemplates], context);
@@ -39,19 +40,19 @@ export function requireSoundRoutes(config: unknown, context: z.RefinementCtx): v
 
 function requireKnown(
   config: unknown,
-  route: unknown,
+  narrowing: unknown,
   kind: 'roles' | 'scopes',
-  i: number,
+  place: readonly PropertyKey[],
   context: z.RefinementCtx,
 ): void {
   const known = memberOf(config, kind);
   if (known !== undefined && !isJsonObject(known)) return;
   const noun = kind.slice(0, -1);
-  for (const [j, name] of itemsOf(memberOf(route, kind)).entries()) {
+  for (const [j, name] of itemsOf(memberOf(narrowing, kind)).entries()) {
     if (typeof name !== 'string' || (known !== undefined && Object.hasOwn(known, name))) continue;
     if (known === undefined && kind === 'roles') continue;
     const message = `must be a ${noun} that ${kind} defines: add it to ${kind}, or remove it here`;
-    report(context, message, ['routes', i, kind, j]);
+    report(context, message, [...place, kind, j]);
   }
 }
 

@@ -31,7 +31,10 @@ export function createAnswers(settings: ResponseSettings): Answers {
   const templates = new Map<string, Template>();
 
   function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template {
-    const what = decision.kind === 'allow' ? 'allow' : `${decision.reason} ${decision.scopes?.join(' ') ?? ''}`;
+    const what =
+      decision.kind === 'allow'
+        ? 'allow'
+        : `${decision.reason} ${decision.hint?.isOfResource} ${decision.hint?.scopes.join(' ')}`;
     // A length as one character: cheaper than its digits.
     const name = `${String.fromCharCode(...texts.map(({ length }) => length))}${what} ${who?.iss ?? ''}`;
     const known = templates.get(name);

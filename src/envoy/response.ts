@@ -2,7 +2,7 @@
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/authorize.ts';
 import { allowKey, type Principal, upstreamFields } from '../authz/principal.ts';
-import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
+import { answerOf, type Challenge, type ChallengeHint, type Refusal } from '../authz/refusal.ts';
 import type { IdentityHeaders } from '../headers/headers.ts';
 import {
   type CheckResponseMessage,
@@ -15,12 +15,13 @@ import {
 const retryAfterSeconds = 5;
 
 const okCode = 0;
+const noHint: ChallengeHint = { scopes: [], isOfResource: false };
 
 export interface ResponseSettings {
   readonly identityHeaders: IdentityHeaders;
   /** Other headers of a client that an allow removes, in lower case: the token among them. */
   readonly removedHeaders: readonly string[];
-  /** URL of the metadata of the protected resource (RFC 9728), which every challenge names; none by default. */
+  /** URL of the metadata of the protected resource (RFC 9728), which the challenges of its routes name; none by default. */
   readonly resourceMetadata?: string | undefined;
 }
 
@@ -77,13 +78,14 @@ function allowed(
 
 function refused(
   { resourceMetadata }: ResponseSettings,
-  { reason, scopes }: Refusal,
+  { reason, hint = noHint }: Refusal,
   { requestId, principal }: ResponseContext,
 ): CheckResponseMessage {
   const { decision, httpStatus, rpcCode, title, challenge } = answerOf(reason);
   const headers = [overwrite('content-type', 'application/problem+json'), overwrite('cache-control', 'no-store')];
-  if (challenge !== undefined)
-    headers.push(overwrite('www-authenticate', toChallenge(challenge, scopes, resourceMetadata)));
+  // Where no scope would do, asking for one would be in vain.
+  if (challenge !== undefined && (challenge !== 'insufficient_scope' || hint.scopes.length > 0))
+    headers.push(overwrite('www-authenticate', toChallenge(challenge, hint, resourceMetadata)));
   if (decision === 'unavailable') headers.push(overwrite('retry-after', String(retryAfterSeconds)));
   return {
     status: { code: rpcCode },
@@ -104,12 +106,16 @@ function refused(
 }
 
 // RFC 6750 section 3 and RFC 9728 section 5.1. All its texts are of the configuration, and their grammars leave nothing to escape.
-function toChallenge(error: Challenge, scopes: readonly string[] = [], resourceMetadata: string | undefined): string {
+function toChallenge(
+  error: Challenge,
+  { scopes, isOfResource }: ChallengeHint,
+  resourceMetadata: string | undefined,
+): string {
   return [
     'Bearer realm="account-authz"',
     ...(error === 'none' ? [] : [`error="${error}"`]),
     ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
-    ...(resourceMetadata === undefined ? [] : [`resource_metadata="${resourceMetadata}"`]),
+    ...(resourceMetadata === undefined || !isOfResource ? [] : [`resource_metadata="${resourceMetadata}"`]),
   ].join(', ');
 }
 

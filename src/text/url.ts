@@ -81,6 +81,11 @@ export function resourceMetadataUrl(resource: string): string {
   return `https://${authority}${wellKnown}${path === '/' ? '' : path}${query}`;
 }
 
+/** The path of a valid resource, empty without one. */
+export function resourcePath(resource: string): string {
+  return partsOf(resource).path;
+}
+
 /** The path of that URL, by which Envoy serves the document. */
 export function resourceMetadataPath(resource: string): string {
   const { path } = partsOf(resource);

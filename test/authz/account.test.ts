@@ -166,19 +166,4 @@ describe('scopes', () => {
   it('are not looked at without scopes', () => {
     expect(decide(under, { target: '/plans' }, identity()).reason).to.equal('allowed');
   });
-
-  it('name those of which one would be enough, in their order and at most ten', () => {
-    const enoughFor = (policyOf: Policy, request: Request) => {
-      const { outcome } = admit(policyOf, facts(request));
-      if (outcome.kind === 'refusal') throw new Error('not admitted');
-      const { decision } = authorize(policyOf, outcome, identity(), () => undefined);
-      return decision.kind === 'refusal' ? decision.scopes : 'allowed';
-    };
-    expect(enoughFor(scoped, { target: '/a/acct1' })).to.deep.equal(['read', 'billing', 'all']);
-    expect(enoughFor(scoped, { target: '/a/acct1/bills' })).to.deep.equal(['billing', 'all']);
-    expect(enoughFor(scoped, { target: '/a/acct1', method: 'TRACE' })).to.deep.equal([]);
-    const names = Array.from({ length: 12 }, (_, i) => `s${i}`);
-    const long = policy({ scopes: Object.fromEntries(names.map(name => [name, ['*']])) });
-    expect(enoughFor(long, {})).to.deep.equal(names.slice(0, 10));
-  });
 });

@@ -105,6 +105,7 @@ export const acceptedChanges: readonly Changes[] = [
   { 'routes.0.path': '/a/:other', 'routes.0.accountInPath': false },
   { 'routes.0.path': '/a/:tenant/*', 'account.parameter': 'tenant' },
   { 'routes.0.path': '/a/:tenant/:account_id/*', 'account.parameter': 'tenant' },
+  { protectedResource: { resource: 'https://a.test', scopes: ['a'] }, scopes: { a: ['*'], b: ['*'] } },
   { 'routes.0.scopes': ['billing'], scopes: { billing: ['*'], 'orders:read': ['GET', 'HEAD'] } },
   { 'routes.0.path': '/api', public: [{ path: '/api/health' }] },
   { 'account.hosts': [':tenant.example.com', 'localhost'], 'account.parameter': 'tenant' },

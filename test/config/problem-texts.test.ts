@@ -60,6 +60,8 @@ const listing = `
     protectedResource.resource: must have a host that account.hosts has without the account: clients fetch its metadata from there
 {"routes.0.scopes": ["billing"]}
     routes[0].scopes[0]: must be a scope that scopes defines: add it to scopes, or remove it here
+{"protectedResource": {"resource": "https://b.test", "scopes": ["billing"]}}
+    protectedResource.scopes[0]: must be a scope that scopes defines: add it to scopes, or remove it here
 {"routes.0.roles": ["toString"]}
     routes[0].roles[0]: must be a role that roles defines: add it to roles, or remove it here
 {"routes.0.path": "/a/:tenant"}

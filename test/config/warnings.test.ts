@@ -69,6 +69,10 @@ const cases: readonly Case[] = [
   ],
   [{ protectedResource: { resource: 'https://api.example.com/subscriptions' } }],
   [
+    { protectedResource: { resource: issuer?.audiences[0] }, 'issuers.0.issuer': 'https://kc.test/realms/{acc}' },
+    /^protectedResource\.resource: has a metadata document without the authorization server "https:\/\/kc\.test\/realms\/\{acc\}"/,
+  ],
+  [
     {
       issuers: [
         { ...issuer, accounts: ['a*'] },
@@ -232,17 +236,23 @@ routes:
       .and.match(new RegExp(`^${file}:`));
   });
 
-  it('are no information: a comment names each route that compares no account', async () => {
-    const changes = { identityHeaders: 'idp-', ...routes('/v1/*', '/v2/accounts/:account_id/*', '/v3') };
+  it('are no information: a comment names each route that compares no account, and a resource above no route', async () => {
+    const protectedResource = { resource: issuer?.audiences[0] };
+    const changes = {
+      identityHeaders: 'idp-',
+      protectedResource,
+      ...routes('/v1/*', '/v2/accounts/:account_id/*', '/v3'),
+    };
     const { code, stdout, lines } = await warningsOf(changed(changes), '--strict');
     expect({ code, lines }).to.deep.equal({ code: 0, lines: [] });
     const named = stdout.split('\n').filter(line => line.startsWith('# information: '));
-    expect(named.map(line => /routes.*/.exec(line)?.[0])).to.deep.equal(
-      [0, 2].map(
+    expect(named.map(line => /(?:routes|protected).*/.exec(line)?.[0])).to.deep.equal([
+      ...[0, 2].map(
         i =>
           `routes[${i}].path: compares no account: all accounts' data under it rests on the API, which must compare the account that it serves with idp-acc`,
       ),
-    );
+      'protectedResource.resource: lies above no path of routes: no refusal names its metadata document',
+    ]);
   });
 
   it('leave a configuration without any valid with --strict', async () => {

@@ -81,16 +81,18 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
       });
     const cases = [
       ['no token', undefined, 401, 'token_missing', ''],
-      ['another audience', { aud: 'https://other.example.com/mcp' }, 401, 'token_invalid', 'invalid_token'],
-      ['another scope', { scope: 'openid' }, 403, 'scope_forbidden', `insufficient_scope", scope="${scope}`],
-      ['a role that may only read', { role: 'auditor' }, 403, 'role_forbidden', 'insufficient_scope'],
+      ['another audience', { aud: 'https://other.example.com/mcp' }, 401, 'token_invalid', 'error="invalid_token", '],
+      ['another scope', { scope: 'openid' }, 403, 'scope_forbidden', 'error="insufficient_scope", '],
+      ['a role that may only read', { role: 'auditor' }, 403, 'role_forbidden', undefined],
     ] as const;
     for (const [name, claims, status, reason, error] of cases) {
-      it(`answers ${status} ${reason} to ${name}, with the metadata URL`, async () => {
+      it(`answers ${status} ${reason} to ${name}, with ${error === undefined ? 'no challenge' : 'scope and metadata URL'}`, async () => {
         const response = await post(claims && `Bearer ${await token(claims)}`);
         expect([response.status, JSON.parse(await response.text()).reason]).to.deep.equal([status, reason]);
         expect(response.headers.get('www-authenticate')).to.equal(
-          `Bearer realm="account-authz", ${error === '' ? '' : `error="${error}", `}resource_metadata="${metadataUrl}"`,
+          error === undefined
+            ? null
+            : `Bearer realm="account-authz", ${error}scope="${scope}", resource_metadata="${metadataUrl}"`,
         );
       });
     }

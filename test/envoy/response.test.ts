@@ -207,8 +207,8 @@ describe('CheckResponse', () => {
       token_expired: `${realm}, error="invalid_token"`,
       token_revoked: `${realm}, error="invalid_token"`,
       account_required: undefined,
-      role_forbidden: `${realm}, error="insufficient_scope"`,
-      scope_forbidden: `${realm}, error="insufficient_scope"`,
+      role_forbidden: undefined,
+      scope_forbidden: undefined,
       origin_forbidden: undefined,
       app_forbidden: undefined,
       account_mismatch: undefined,
@@ -231,14 +231,15 @@ describe('CheckResponse', () => {
         )?.header.value;
       const metadata = `resource_metadata="${resourceMetadata}"`;
       const scopes = ['billing', 'orders:read'];
-      expect(challengeOf({ ...refusalOf('scope_forbidden', ''), scopes })).to.equal(
+      const hinted = (reason: Reason, names: readonly string[], isOfResource = true) =>
+        challengeOf({ ...refusalOf(reason, ''), hint: { scopes: names, isOfResource } });
+      expect(hinted('scope_forbidden', scopes)).to.equal(
         `${realm}, error="insufficient_scope", scope="billing orders:read", ${metadata}`,
       );
-      expect(challengeOf({ ...refusalOf('scope_forbidden', ''), scopes: [] })).to.equal(
-        `${realm}, error="insufficient_scope", ${metadata}`,
-      );
-      expect(challengeOf(refusalOf('token_missing', ''))).to.equal(`${realm}, ${metadata}`);
-      expect(challengeOf(refusalOf('account_mismatch', ''))).to.equal(undefined);
+      expect(hinted('scope_forbidden', [])).to.equal(undefined);
+      expect(hinted('token_missing', [])).to.equal(`${realm}, ${metadata}`);
+      expect(hinted('token_expired', ['billing'], false)).to.equal(`${realm}, error="invalid_token", scope="billing"`);
+      expect(hinted('account_mismatch', scopes)).to.equal(undefined);
     });
 
     it('O-011 sets no identity header', () => {

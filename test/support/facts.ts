@@ -38,7 +38,7 @@ export function policy(
   changes: {
     routes?: readonly RouteDefinition[];
     roles?: Record<string, string[]>;
-    scopes?: Record<string, string[]>;
+    scopes?: Record<string, string[]> | undefined;
     apps?: readonly string[];
     headers?: readonly string[];
     query?: readonly string[];
@@ -46,6 +46,7 @@ export function policy(
     dots?: boolean;
     lower?: boolean;
     token?: Partial<TokenSettings>;
+    resource?: Policy['resource'];
   } = {},
 ): Policy {
   const tableOf = (methods: Record<string, string[]>) => compilePermissions(new Map(Object.entries(methods)));
@@ -64,6 +65,7 @@ export function policy(
     }),
     tokenPlaces: compileTokenPlaces({ forward: false, from: ['authorization'], ...changes.token }),
     identityPrefix: 'x-auth-',
+    resource: changes.resource,
   };
 }
 

@@ -1,4 +1,5 @@
 // Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
+import { isUnder } from '../../authz/challenge.ts';
 import { issuerPlaceholder, overlap, parseIssuerTemplate } from '../../authz/issuer-template.ts';
 import { foldCase } from '../../authz/path.ts';
 import { grantsOf, parseGrant } from '../../authz/permission.ts';
@@ -9,6 +10,7 @@ import { isAccount } from '../../authz/principal.ts';
 import {
   coversTemplate,
   defaultAccountParameter,
+  literalStart,
   type RouteTemplate,
   toRouteTemplate,
 } from '../../authz/route-template.ts';
@@ -18,6 +20,7 @@ import { createOverlapIndex } from '../../config/route-rules.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { PathProblem } from '../../config/yaml-document.ts';
 import { quotedPrintable } from '../../text/printable.ts';
+import { resourcePath } from '../../text/url.ts';
 import { compileSource, textsOf } from '../../token/claim-source.ts';
 
 type Revoked = WrittenConfig['revoked'];
@@ -47,13 +50,25 @@ function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] 
 }
 
 /** Not wrong, so never an error: what nothing but the API decides. */
-function findInformation({ routes, account: { parameter }, identityHeaders }: Config): readonly PathProblem[] {
-  return routes.flatMap(({ path }, i) => {
+function findInformation(config: Config): readonly PathProblem[] {
+  const {
+    routes,
+    account: { parameter },
+    identityHeaders,
+    protectedResource,
+  } = config;
+  const starts = routes.map(({ path }) => literalStart(toRouteTemplate(path, parameter)));
+  const resource = protectedResource && { path: resourcePath(protectedResource.resource) };
+  const isUnnamed = resource !== undefined && !starts.some(start => isUnder(resource, start));
+  const message = 'lies above no path of routes: no refusal names its metadata document';
+  const unnamed = isUnnamed ? [{ path: ['protectedResource', 'resource'], message }] : [];
+  const withoutAccount = routes.flatMap(({ path }, i) => {
     if (namesAccount(toRouteTemplate(path, parameter))) return [];
     const duty = `which must compare the account that it serves with ${identityHeaders}acc`;
     const message = `compares no account: all accounts' data under it rests on the API, ${duty}`;
     return [{ path: ['routes', i, 'path'], message }];
   });
+  return [...withoutAccount, ...unnamed];
 }
 
 function issuerWarnings(
@@ -210,10 +225,16 @@ function grantWarnings({ routes, account, ...tables }: Config): readonly PathPro
 function resourceWarnings({ protectedResource, issuers }: Config): readonly PathProblem[] {
   if (protectedResource === undefined) return [];
   const { resource } = protectedResource;
-  if (issuers.some(({ audiences }) => audiences.includes(resource))) return [];
+  const path = ['protectedResource', 'resource'];
+  const leftOut = issuers.flatMap(({ issuer }) => {
+    if (!issuer.includes(issuerPlaceholder)) return [];
+    const message = `has a metadata document without the authorization server ${quotedPrintable(issuer, 256)}: no client knows the account before its user signs in, so each must be told where`;
+    return [{ path, message }];
+  });
+  if (issuers.some(({ audiences }) => audiences.includes(resource))) return leftOut;
   const message =
     'is not among the audiences of an issuer: a client asks for a token with this audience (RFC 8707), which would be refused';
-  return [{ path: ['protectedResource', 'resource'], message }];
+  return [...leftOut, { path, message }];
 }
 
 function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked): readonly PathProblem[] {

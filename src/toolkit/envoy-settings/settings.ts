@@ -240,7 +240,7 @@ function toMetadata({ protectedResource, issuers, scopes, token }: EnvoyRelevant
   const document = {
     resource,
     ...(servers.length > 0 && { authorization_servers: servers }),
-    ...(scopes && { scopes_supported: [...scopes.keys()] }),
+    ...(scopes && { scopes_supported: protectedResource.scopes ?? [...scopes.keys()] }),
     ...(token.from.includes('authorization') && { bearer_methods_supported: ['header'] }),
   };
   return { path: resourceMetadataPath(resource), host: new URL(resource).hostname, json: JSON.stringify(document) };

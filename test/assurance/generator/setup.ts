@@ -38,7 +38,7 @@ export function createSetup(random: Random, index: number): Setup {
     roles,
     ...(scopes === undefined ? {} : { scopes }),
     ...(random.chance(0.3) ? { public: [{ path: '/healthz' }, { path: '/public/*', methods: ['GET', 'POST'] }] } : {}),
-    ...(random.chance(0.4) ? { protectedResource: { resource: random.pick(resources) } } : {}),
+    ...(random.chance(0.4) ? { protectedResource: createResource(random, scopes) } : {}),
     ...(random.chance(0.7) ? { apps: random.pick(appLists) } : {}),
     ...(random.chance(0.4) ? { forwardClaims: random.pick(forwarded) } : {}),
     ...(random.chance(0.5) ? { identityHeaders: random.pick(['x-auth-', 'idp-', 'x-our-own-']) } : {}),
@@ -162,8 +162,17 @@ const scopeTables: readonly NonNullable<WrittenConfiguration['scopes']>[] = [
 ];
 
 const resources = words(
-  'https://api.test/subscriptions https://api.test https://api.test/ https://api.test:8443/a?b=c',
+  'https://api.test/subscriptions https://api.test https://api.test/ https://api.test:8443/a?b=c https://api.test/api/subscriptions/ https://api.test/api?x=/y',
 );
+
+function createResource(
+  random: Random,
+  scopes: WrittenConfiguration['scopes'],
+): NonNullable<WrittenConfiguration['protectedResource']> {
+  const resource = random.pick(resources);
+  if (scopes === undefined || random.chance(0.5)) return { resource };
+  return { resource, scopes: random.some(Object.keys(scopes), 1) };
+}
 
 function createRoutes(
   random: Random,

@@ -42,7 +42,7 @@ const table: Readonly<
   token_revoked: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
   account_required: { http: 400, code: 3, decision: 'deny' },
   scope_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
-  role_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
+  role_forbidden: { http: 403, code: 7, decision: 'deny' },
   app_forbidden: { http: 403, code: 7, decision: 'deny' },
   origin_forbidden: { http: 403, code: 7, decision: 'deny' },
   account_mismatch: { http: 403, code: 7, decision: 'deny' },
@@ -151,10 +151,14 @@ function refusalDifferences(answer: Answer, reason: Refused, decision: Decision,
 
   const given = denied.headers.map(option => `${option.header?.key}: ${option.header?.value}`);
   const expected = ['content-type: application/problem+json', 'cache-control: no-store'];
-  if (row.challenge !== undefined) {
-    const scope =
-      reason === 'scope_forbidden' && decision.scopes.length > 0 ? `, scope="${decision.scopes.join(' ')}"` : '';
-    expected.push(`www-authenticate: ${row.challenge}${scope}${metadataParameter(settings)}`);
+  const { scopes, isOfResource } = decision;
+  // "None on `scope_forbidden` where no configured scope would allow the request."
+  if (row.challenge !== undefined && (reason !== 'scope_forbidden' || scopes.length > 0)) {
+    // "Where `protectedResource.scopes` names some of them only those. At most 10."
+    const first = reason === 'scope_forbidden' ? [] : scopes.filter(name => settings.firstScopes.includes(name));
+    const named = (first.length > 0 ? first : scopes).slice(0, 10);
+    const scope = named.length > 0 ? `, scope="${named.join(' ')}"` : '';
+    expected.push(`www-authenticate: ${row.challenge}${scope}${isOfResource ? metadataParameter(settings) : ''}`);
   }
   const retry = given.filter(line => /^retry-after: [1-9][0-9]*$/.test(line));
   if (retry.length !== (row.http === 503 ? 1 : 0)) wrong.push(`${reason} with ${retry.length} Retry-After`);

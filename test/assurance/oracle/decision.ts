@@ -44,8 +44,10 @@ export interface Decision {
   readonly identity: Identity | undefined;
   /** Of an allow. */
   readonly forwarded?: Claims['forwarded'];
-  /** The scopes of the challenge. */
+  /** The scopes of which one would allow the request, in the order of `scopes`: "on a 401 of a known route the same". */
   readonly scopes: readonly string[];
+  /** Whether a route of the request lies under the path of `resource`. */
+  readonly isOfResource: boolean;
   /** What the upstream gets as `cookie`; undefined: what was sent. */
   readonly cookie: string | undefined;
   /** The headers of the request, lower-case name → values. */
@@ -70,23 +72,18 @@ export function decide(
       alsoPermitted: [],
       identity: undefined,
       scopes: [],
+      isOfResource: false,
       cookie: undefined,
       headers,
     };
   const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
-  const {
-    reason,
-    alsoPermitted = [],
-    identity,
-    forwarded = [],
-    scopes = [],
-  } = applyPolicy(request, settings, keys, now);
+  const { reason, alsoPermitted = [], identity, forwarded = [] } = applyPolicy(request, settings, keys, now);
   return {
     reason,
     alsoPermitted: [...open, ...alsoPermitted],
     identity,
     forwarded,
-    scopes,
+    ...challengeOf(request, settings),
     cookie: request.place.cookie,
     headers,
   };
@@ -97,7 +94,18 @@ interface Verdict {
   readonly alsoPermitted?: readonly Refused[];
   readonly identity?: Identity;
   readonly forwarded?: Claims['forwarded'];
-  readonly scopes?: readonly string[];
+}
+
+// Challenge: `scope` and the routes on which it names the metadata.
+function challengeOf(request: RequestFinding, settings: Settings): Pick<Decision, 'scopes' | 'isOfResource'> {
+  const routes = routesOf(request.segments, settings);
+  const { scopes: table = {}, resource } = settings;
+  const path = resource?.replace(/^https:\/\/[^/?]+/, '').replace(/\/?(?:\?.*)?$/, '') ?? '';
+  const starts = routes.map(({ start }) => start);
+  return {
+    scopes: Object.keys(table).filter(name => chosen([name], table, 'scopes', request, routes).isPermitted),
+    isOfResource: resource !== undefined && starts.some(start => `${start}/`.startsWith(`${path}/`)),
+  };
 }
 
 // The order of checks: grammar of the request, host and route, presence of a token, the token, then revocation, app, account, role, scope.
@@ -145,11 +153,9 @@ function applyPolicy(
   if (settings.scopes === undefined) return allowed;
   const scopes = claims.scopesFor(addressed.acc);
   if (scopes === undefined) return { reason: 'token_invalid', identity };
-  if (chosen(scopes, settings.scopes, 'scopes', request, routes).isPermitted) return allowed;
-  // The scopes of which one would allow it, in the order of `scopes`, at most 10.
-  const { scopes: table } = settings;
-  const enough = Object.keys(table).filter(name => chosen([name], table, 'scopes', request, routes).isPermitted);
-  return { reason: 'scope_forbidden', identity, scopes: enough.slice(0, 10) };
+  return chosen(scopes, settings.scopes, 'scopes', request, routes).isPermitted
+    ? allowed
+    : { reason: 'scope_forbidden', identity };
 }
 
 type Addressed =

@@ -95,6 +95,8 @@ function templateParts(template: string): string[] {
 }
 
 export interface Route {
+  /** The path before the first parameter. */
+  readonly start: string;
   readonly accounts: readonly string[];
   readonly roles: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
@@ -105,6 +107,7 @@ export function routesOf(segments: readonly string[], settings: Settings): reado
   return settings.routes
     .filter(({ path }) => matchesExactly(path, segments))
     .map(({ path, roles, scopes }) => ({
+      start: path.replace(/\/(?:\*|:).*$/, ''),
       accounts: templateParts(path).flatMap((part, i) =>
         part === `:${settings.parameter}` ? [asNamed(segments[i] ?? '', settings)] : [],
       ),

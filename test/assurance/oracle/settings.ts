@@ -71,7 +71,7 @@ export interface WrittenConfiguration {
   };
   readonly roles: Readonly<Record<string, WrittenRole>>;
   readonly scopes?: Readonly<Record<string, readonly string[]>>;
-  readonly protectedResource?: { readonly resource: string };
+  readonly protectedResource?: { readonly resource: string; readonly scopes?: readonly string[] };
   readonly apps?: readonly string[];
   readonly identityHeaders?: string;
   readonly forwardClaims?: Readonly<Record<string, string>>;
@@ -115,6 +115,8 @@ export interface Settings {
   readonly scopes: PermissionTable | undefined;
   readonly apps: readonly string[];
   readonly resource: string | undefined;
+  /** `protectedResource.scopes`. */
+  readonly firstScopes: readonly string[];
   readonly identityPrefix: string;
   readonly forwardClaims: Readonly<Record<string, string>>;
   readonly revoked: readonly RevocationEntry[];
@@ -156,6 +158,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     roles: tableOf(written.roles),
     scopes: written.scopes && tableOf(written.scopes),
     resource: written.protectedResource?.resource,
+    firstScopes: written.protectedResource?.scopes ?? [],
     apps: written.apps ?? ['*'],
     identityPrefix: written.identityHeaders ?? 'x-auth-',
     forwardClaims: written.forwardClaims ?? {},
