@@ -35,6 +35,22 @@ export const bypassRules = {
         openTargetsOf(model, each.manager).flatMap(target => turnedOff(each, target, target.lookAlikePath)),
       ),
   },
+  tunnel: {
+    what: 'A route for CONNECT or CONNECT-UDP leads to the protected service: `connect_matcher`, or an upgrade with `connect_config` or of that type, on any listener, with the check or without',
+    why: 'Envoy checks no request inside a tunnel',
+    fix: 'remove the route; for WebSocket, `upgrade_type: websocket` on a checked route is enough',
+    find: model =>
+      model.protectedClusters.size === 0
+        ? []
+        : model.managers
+            .filter(({ isOutbound }) => !isOutbound)
+            .flatMap(({ targets }) => targets.filter(({ cluster }) => isProtectedCluster(model, cluster)))
+            .flatMap(({ scopes, action }) => [
+              ...(scopes[2]?.field('match').present('connect_matcher') ?? []),
+              ...action.items('upgrade_configs').filter(isTunnel),
+            ])
+            .map(at => ({ at, says: 'opens a tunnel to the protected service' })),
+  },
   'admin-exposed': {
     what: 'The admin interface listens on more than loopback or a Unix socket',
     why: 'anybody who reaches it can change runtime settings, read the configuration and stop Envoy',
@@ -60,6 +76,14 @@ export const bypassRules = {
     find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from outside this file' })),
   },
 } as const satisfies Rules<LintModel>;
+
+function isTunnel(upgrade: ProtoValue): boolean {
+  const type = upgrade.field('upgrade_type').text() ?? '';
+  return (
+    upgrade.field('enabled').flag() !== false &&
+    (upgrade.field('connect_config').isPresent || /^connect(?:-udp)?$/i.test(type))
+  );
+}
 
 function dynamicSettings({ resources, listeners, managers }: LintModel): readonly ProtoValue[] {
   const inside = [...listeners, ...managers.filter(({ isOutbound }) => !isOutbound)].flatMap(({ dynamic }) => dynamic);

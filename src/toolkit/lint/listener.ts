@@ -51,7 +51,7 @@ export interface ConnectionManager extends ForPorts {
 /** envoy.config.route.v3.VirtualHost. */
 interface VirtualHost {
   readonly value: ProtoValue;
-  /** In their order, those for CONNECT left out. */
+  /** In their order. */
   readonly routes: readonly HostRoute[];
 }
 
@@ -179,11 +179,10 @@ function withFilters(scopes: readonly ProtoValue[], inner: ProtoValue): readonly
 
 function readHost(routes: ProtoValue, value: ProtoValue, outer: readonly ProtoValue[]): VirtualHost {
   const own = withFilters(outer, value);
-  const all = value.items('routes').flatMap((route): readonly HostRoute[] => {
+  const all = value.items('routes').map((route): HostRoute => {
     const match = readRouteMatch(route.field('match'));
-    if (match === undefined) return [];
     const isAnswered = route.present('route', 'redirect').length === 0;
-    return [{ value: route, match, isAnswered, scopes: [routes, value, route], filterScopes: withFilters(own, route) }];
+    return { value: route, match, isAnswered, scopes: [routes, value, route], filterScopes: withFilters(own, route) };
   });
   return { value, routes: all };
 }

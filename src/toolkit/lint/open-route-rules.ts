@@ -61,7 +61,10 @@ function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[]
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
   const guarded = model.guarded.find(each => each.manager === manager);
-  const open = openTargetsOf(model, manager).filter(target => isOpen(guarded, target));
+  // What has no start is a tunnel, which has a rule of its own.
+  const open = openTargetsOf(model, manager).filter(
+    target => target.match.starts.length > 0 && isOpen(guarded, target),
+  );
   if (guarded === undefined) {
     return open.slice(0, 1).map(target => ({
       at: manager.value.field('http_filters'),

@@ -40,16 +40,17 @@ const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)
 
 const strictRest = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
-/** Undefined for CONNECT, which has no path. */
-export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
-  if (match.field('connect_matcher').isPresent) return undefined;
+export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
+  const unsure = { isSure: false, isSureByTarget: false, characters: undefined, scope: undefined };
+  // CONNECT has no path.
+  if (match.field('connect_matcher').isPresent)
+    return { takes: () => false, methods: undefined, ...unsure, starts: [] };
   const paths = readPaths(match);
   const headers = match.items('headers');
   const methods = readMethods(headers);
   if (paths === undefined) {
     // Where the lint cannot tell, it takes any path.
-    const unsure = { isSure: false, isSureByTarget: false, characters: undefined };
-    return { takes: () => true, methods, scope: undefined, ...unsure, starts: [[]] };
+    return { takes: () => true, methods, ...unsure, starts: [[]] };
   }
   const targets = headersNamed(headers, ':path').map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));

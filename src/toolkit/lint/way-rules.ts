@@ -3,15 +3,16 @@ import { toListenAddress } from '../../text/listen-address.ts';
 import { addressKey, createKeyFinder, readAddress } from './cluster.ts';
 import { filterTypes, routeSettingsOf, stateOf } from './http-filter.ts';
 import { type ForeignCheck, foreignChecksIn, type LintModel } from './lint-model.ts';
+import type { ConnectionManager, RouteTarget } from './listener.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf } from './resources.ts';
 import { type Finding, type Rules, when } from './rule.ts';
 
 export const wayRules = {
   'way-inside': {
-    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface (except one for `/stats/prometheus` or `/ready` alone), to account-authz or its `admin`, or back to a listener of this Envoy",
+    what: "A route, a mirror or a TCP proxy leads to Envoy's admin interface (except by GET to an exact path that only reads, such as `/stats/prometheus`, with `normalize_path` or on a loopback listener), to account-authz or its `admin`, or back to a listener of this Envoy",
     why: 'a client could change or stop Envoy, ask for checks of its own making past the limits of the filter, or count as a request from inside',
-    fix: 'remove the route, or match `/stats/prometheus` or `/ready` by `path`; only ext_authz asks account-authz',
+    fix: 'remove the route, or match `path: /stats/prometheus` and the method GET with `normalize_path: true`; only ext_authz asks account-authz',
     find: model => {
       const { resources, config, guarded } = model;
       const own = [config.listen, config.admin].map(text => addressKey(toListenAddress(text)));
@@ -63,8 +64,8 @@ function writingMetadata({ filter, manager }: ForeignCheck): readonly Finding[] 
 interface Way {
   /** The name of the cluster. */
   readonly at: ProtoValue;
-  /** envoy.config.route.v3.Route, where nothing is checked. */
-  readonly openRoute?: ProtoValue | undefined;
+  /** Where nothing is checked. */
+  readonly open?: { readonly target: RouteTarget; readonly manager: ConnectionManager } | undefined;
 }
 
 function keysOf(messages: readonly ProtoValue[]): readonly string[] {
@@ -73,13 +74,13 @@ function keysOf(messages: readonly ProtoValue[]): readonly string[] {
     .flatMap(each => (each === undefined ? [] : addressKey(each)));
 }
 
-function waysTo(model: LintModel, to: readonly string[], says: string, exceptMetrics = false): readonly Finding[] {
+function waysTo(model: LintModel, to: readonly string[], says: string, exceptReading = false): readonly Finding[] {
   const isWanted = createKeyFinder(to.filter(key => !key.endsWith(':0')));
   const leads = [...model.clusters.values()].filter(each => [...each.keys].some(isWanted));
   if (leads.length === 0) return [];
   const names = new Set(leads.map(({ name }) => name));
   return waysOf(model)
-    .filter(({ at, openRoute }) => names.has(at.text() ?? '') && !(exceptMetrics && isForMetrics(openRoute)))
+    .filter(({ at, open }) => names.has(at.text() ?? '') && !(exceptReading && onlyReads(open)))
     .map(({ at }) => ({ at, says }));
 }
 
@@ -87,9 +88,9 @@ function waysTo(model: LintModel, to: readonly string[], says: string, exceptMet
 export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
   const inbound = managers.filter(({ isOutbound }) => !isOutbound);
   return [
-    ...inbound.flatMap(({ targets, chains }) => {
-      const isChecked = chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
-      return targets.map(({ at, scopes }) => ({ at, openRoute: isChecked ? undefined : scopes[2] }));
+    ...inbound.flatMap(manager => {
+      const isChecked = manager.chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz));
+      return manager.targets.map(target => ({ at: target.at, open: isChecked ? undefined : { target, manager } }));
     }),
     ...inbound
       .flatMap(({ routes }) => [routes, ...routes.items('virtual_hosts')])
@@ -101,8 +102,21 @@ export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
   ];
 }
 
-/** istiod and Envoy Gateway have them on listeners of their own. */
-function isForMetrics(route: ProtoValue | undefined): boolean {
-  const [path] = route?.field('match').present('path', 'prefix') ?? [];
-  return ['/stats/prometheus', '/ready'].includes(path?.text() ?? '');
+const reading = /^\/(?:stats|stats\/prometheus|ready|clusters|listeners|memory|server_info)$/;
+// What else they show stays on this machine.
+const readingHere = /^\/(?:certs|config_dump|init_dump|runtime|help|hot_restart_version)$/;
+const rewrites = ['prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy'];
+
+/** Envoy Gateway and Contour have such routes on listeners of their own. A longer path could leave the one that it begins with by `..`. */
+function onlyReads(open: Way['open']): boolean {
+  if (open === undefined) return false;
+  const { target, manager } = open;
+  const { match, scopes, action } = target;
+  const path = scopes[2]?.field('match', 'path').text() ?? '';
+  const isNormalized = manager.value.field('normalize_path').flag() === true;
+  return (
+    (manager.isPublic ? isNormalized && reading.test(path) : reading.test(path) || readingHere.test(path)) &&
+    match.methods?.every(each => each === 'GET' || each === 'HEAD') === true &&
+    action.present(...rewrites).length === 0
+  );
 }

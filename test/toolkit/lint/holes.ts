@@ -2,7 +2,7 @@
 import { testCertificate } from '../../../lab/test-certificate.ts';
 import { methodOverridePattern } from '../../../src/toolkit/envoy-settings/method-override.ts';
 import { open, perRoute, publicRoute, set } from './mistakes/planting.ts';
-import { filter, type Part, type Shipped, typed } from './shipped.ts';
+import { filter, type Part, type Shipped, shipped, typed } from './shipped.ts';
 
 type Hole = readonly [says: string, bend: (parts: Shipped) => unknown];
 
@@ -19,6 +19,12 @@ const clusterTo = (name: string, address: Part, fields: Part = {}): Part => ({
 const api = tcp('127.0.0.1', 8000);
 const adminAddress = tcp('127.0.0.1', 9901);
 const unchecked = perRoute({ disabled: true });
+const connect = { match: { connect_matcher: {} } };
+const tunnel = (p: Shipped, fields: Part = unchecked): void => {
+  set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] });
+  const route = { cluster: 'upstream', upgrade_configs: [{ upgrade_type: 'CONNECT', connect_config: {} }] };
+  p.routes.unshift({ ...connect, route, ...fields });
+};
 const add = (key: string, value: string, append_action = 'OVERWRITE_IF_EXISTS_OR_ADD'): Part => ({
   header: { key, value },
   append_action,
@@ -66,6 +72,22 @@ const listener = (p: Shipped, ...filters: Part[]): unknown =>
   });
 const proxy = (fields: Part): Part =>
   ext('extensions.filters.network.tcp_proxy.v3.TcpProxy', { stat_prefix: 's', ...fields });
+export const get = { headers: [{ name: ':method', string_match: { exact: 'GET' } }] };
+/** A listener of its own, as control planes have one. */
+export const metrics = (p: Shipped, match: Part, manager: Part, address = '0.0.0.0'): void => {
+  const routes = [{ match, route: { cluster: 'admin' } }];
+  p.root.static_resources.clusters.push(clusterTo('admin', adminAddress));
+  listener(
+    p,
+    ext('extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+      stat_prefix: 'm',
+      route_config: { virtual_hosts: [{ name: 'm', domains: ['*'], routes }] },
+      http_filters: [p.filters.at(-1)],
+      ...manager,
+    }),
+  );
+  set(p.root.static_resources.listeners.at(-1), { address: tcp(address, 19001) });
+};
 const log = (p: Shipped, format: Part): unknown =>
   p.manager.access_log.push(ext('extensions.access_loggers.stream.v3.StderrAccessLog', { log_format: format }));
 const layer = (p: Shipped, fields: Part): unknown => p.root.layered_runtime.layers.push({ name: 'more', ...fields });
@@ -411,6 +433,33 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
         listener(p, proxy({ cluster: 'self' }));
       },
     ],
+    'a tunnel without a check': ['tunnel', p => tunnel(p)],
+    'a tunnel with it': ['tunnel', p => tunnel(p, { typed_per_filter_config: {} })],
+    'a tunnel for datagrams over HTTP/2': [
+      'tunnel',
+      p => {
+        set(p.manager, {
+          http2_protocol_options: { allow_connect: true },
+          upgrade_configs: [{ upgrade_type: 'CONNECT-UDP' }],
+        });
+        set(p.routes[0].route, { upgrade_configs: [{ upgrade_type: 'CONNECT-UDP', connect_config: {} }] });
+      },
+    ],
+    'a tunnel of a second listener': [
+      'tunnel',
+      p => {
+        const { manager, routes } = shipped();
+        listener(
+          p,
+          ext('extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+            ...manager,
+            http_filters: [p.filters.at(-1)],
+            upgrade_configs: [{ upgrade_type: 'CONNECT' }],
+            route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [{ ...routes[0], ...connect }] }] },
+          }),
+        );
+      },
+    ],
     'a service of a control plane': [
       'not judged',
       p => other(p, { name: 'x', type: 'EDS', connect_timeout: '1s', eds_cluster_config: { eds_config: xds } }),
@@ -427,6 +476,21 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
         set(p.routes[0], { match: { prefix: '/stats/prometheus' }, route: { cluster: 'x', prefix_rewrite: '/' } });
       },
     ],
+    'longer paths that begin like metrics': [
+      'way-inside',
+      p => metrics(p, { prefix: '/stats/prometheus', ...get }, {}),
+    ],
+    'whole segments under metrics': [
+      'way-inside',
+      p => metrics(p, { path_separated_prefix: '/stats/prometheus', ...get }, { normalize_path: true }),
+    ],
+    'metrics by any method': ['way-inside', p => metrics(p, { path: '/stats/prometheus' }, { normalize_path: true })],
+    'metrics as they came': ['way-inside', p => metrics(p, { path: '/stats/prometheus', ...get }, {})],
+    'the configuration, for other machines': [
+      'way-inside',
+      p => metrics(p, { path: '/config_dump', ...get }, { normalize_path: true }),
+    ],
+    'what stops Envoy': ['way-inside', p => metrics(p, { path: '/quitquitquit', ...get }, {}, '127.0.0.1')],
     'an aggregate cluster': [
       'way-inside',
       p => {
@@ -772,10 +836,6 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
         const { route: _, ...own } = publicRoute({ path });
         p.routes.unshift({ ...own, direct_response: { status: 200, body: { inline_string: '{}' } } });
       },
-    ],
-    'a tunnel': [
-      'not judged',
-      p => p.routes.unshift({ match: { connect_matcher: {} }, route: { cluster: 'upstream' } }),
     ],
     'an account header removed early': ['owned-header-removed', p => p.early.push({ remove: 'X-Account-Id' })],
     'a body that ends elsewhere': ['owned-header-set', p => early(p, add('Transfer-Encoding', 'chunked'))],

@@ -1,4 +1,5 @@
 // Harmless edits: clusters, filters after the check and mutation rules.
+import { get, metrics } from '../holes.ts';
 import { filter, type Part } from '../shipped.ts';
 import {
   type HarmlessEdits,
@@ -24,6 +25,12 @@ export const harmlessSettings: HarmlessEdits = {
   },
   'another authorization service behind the check': p =>
     p.filters.splice(3, 0, filter('ext_authz.v3.ExtAuthz', { http_service: { server_uri: { cluster: 'x' } } })),
+  'metrics on a listener of their own, as Envoy Gateway has one': p =>
+    metrics(p, { path: '/stats/prometheus', ...get }, { normalize_path: true }),
+  'pages of the admin interface that read, on loopback, as Contour has ten': p => {
+    for (const path of ['/stats', '/stats/prometheus', '/ready', '/clusters', '/config_dump', '/certs'])
+      metrics(p, { path, ...get }, {}, '127.0.0.1');
+  },
   'an absent version of the protocol, which is 3': p => remove(p.check, 'transport_api_version'),
   'the version AUTO': p => set(p.check, { transport_api_version: 'AUTO' }),
   "Istio's own statistics behind the check": p =>
