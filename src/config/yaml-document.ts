@@ -11,8 +11,10 @@ import {
   isScalar,
   isSeq,
   LineCounter,
+  type Node,
   Parser,
   parseDocument,
+  Scalar,
   type YAMLMap,
 } from 'yaml';
 
@@ -37,6 +39,9 @@ export interface YamlDocument {
   readonly value: unknown;
   /** Problems that leave a value: duplicate keys, unknown tags. */
   readonly problems: readonly TextProblem[];
+  /** What the reader leaves out, and what it reads otherwise. */
+  readonly ignored: readonly TextProblem[];
+  readonly misread: readonly TextProblem[];
   /**
    * The position of the value at the path, or of its key. A list, a mapping or an empty value has the position of its key; what is
    * missing has the position of the innermost value around it.
@@ -66,12 +71,20 @@ interface YamlOptions {
   readonly maxDepth?: number;
   /** How many values it may have once its aliases are expanded; 40,000 by default. */
   readonly maxValues?: number;
-  /** A tag that keys may have, which then need not be text: Envoy's `!ignore`. */
-  readonly keyTag?: string;
+  /** For a file that another program reads; then keys need not be text. */
+  readonly reader?: YamlReader;
+}
+
+/** How another program reads YAML. */
+interface YamlReader {
+  /** Keys with this tag are left out, with their values. */
+  readonly ignoredTag: string;
+  /** What it reads otherwise than YAML 1.2: a text without quotes; with any other tag, every value. */
+  readonly isMisread: (text: string) => boolean;
 }
 
 export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}): YamlDocument | YamlProblems {
-  const { maxDepth = defaultMaxDepth, maxValues = defaultMaxValues, keyTag } = options;
+  const { maxDepth = defaultMaxDepth, maxValues = defaultMaxValues, reader } = options;
   if (!isUtf8(bytes)) return notReadable('the file must be text in UTF-8');
   const text = new TextDecoder().decode(bytes);
   const measured = measure(new Parser().parse(text), maxDepth, maxValues);
@@ -91,8 +104,8 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     schema: 'core',
     merge: false,
     resolveKnownTags: false,
-    stringKeys: keyTag === undefined,
-    customTags: keyTag === undefined ? null : [{ tag: keyTag, resolve: (key: string) => key }],
+    stringKeys: reader === undefined,
+    customTags: reader === undefined ? null : [{ tag: reader.ignoredTag, resolve: (key: string) => key }],
     // The library compares each key with every other one: a minute for a large mapping.
     uniqueKeys: false,
     prettyErrors: false,
@@ -106,14 +119,15 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     message: yamlSyntaxProblems[code],
   }));
   if (errors.length > 0) return { kind: 'problems', problems: syntax.slice(0, maxSyntaxProblems) };
-  const { hasBrokenAlias, values, positionOf, keysAt, ...review } = reviewNodes(contents, positionAt);
+  const { hasBrokenAlias, values, ...review } = reviewNodes(contents, positionAt, reader);
   const problems = [...syntax, ...review.problems];
   if (hasBrokenAlias) return { kind: 'problems', problems };
   if (contents === null || (isScalar(contents) && contents.value === null)) return notReadable('the file is empty');
   if (values > maxValues) return notReadable(tooMany);
   // The library's own count of aliases visits each aliased node again for each alias.
   const value: unknown = document.toJS({ maxAliasCount: -1 });
-  return { kind: 'document', value, problems, positionOf, keysAt };
+  if (review.ignored.length > 0) dropHidden(value, new Set());
+  return { ...review, kind: 'document', value, problems };
 }
 
 /** A member of a mapping, or an item of a list, which is its own key. */
@@ -125,14 +139,22 @@ interface Member {
 // One walk in linear time: it reports what the library accepts: duplicate keys, `__proto__`, and aliases of nothing or of a node around
 // them; and it counts the values, those of aliases each time. Positions are looked up only for problems: an index of all nodes would take
 // as much memory as the document.
-function reviewNodes(contents: unknown, positionAt: (offset: number) => Position) {
+function reviewNodes(contents: unknown, positionAt: (offset: number) => Position, reader: YamlReader | undefined) {
   const problems: TextProblem[] = [];
+  const ignored: TextProblem[] = [];
+  const misread: TextProblem[] = [];
   const anchors = new Map<string, { readonly node: unknown; readonly values: number }>();
   const targets = new Map<unknown, unknown>();
   let hasBrokenAlias = false;
 
-  const report = (node: unknown, path: readonly PropertyKey[], message: string) =>
-    problems.push({ path, position: positionAt(startOf(node)), message });
+  const report = (node: unknown, path: readonly PropertyKey[], message: string, list = problems) =>
+    list.push({ path, position: positionAt(startOf(node)), message });
+
+  const reviewReading = (node: Node, path: readonly PropertyKey[]): void => {
+    if (node.tag !== undefined) report(node, path, 'has a tag', misread);
+    else if (isScalar(node) && node.type === 'PLAIN' && reader?.isMisread(node.source ?? ''))
+      report(node, path, 'is a number with a zero at its start', misread);
+  };
 
   /** The number of values of the node. */
   function review(node: unknown, path: readonly PropertyKey[]): number {
@@ -146,6 +168,7 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
       return anchor?.values ?? 0;
     }
     if (!isNode(node)) return 0;
+    if (reader !== undefined) reviewReading(node, path);
     const [start, end] = node.range ?? [0, 0];
     let values = isScalar(node) ? Math.ceil((end - start + 1) / charactersOfValue) : 1;
     if (isSeq(node)) for (const [i, item] of node.items.entries()) values += review(item, [...path, i]);
@@ -158,13 +181,22 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
   function reviewMembers(map: YAMLMap, path: readonly PropertyKey[]): number {
     const names = new Set<string>();
     let values = 0;
-    map.items = map.items.filter(({ key, value }) => {
-      const name = nameOf(key);
+    map.items = map.items.filter(pair => {
+      const { key, value } = pair;
+      const named = isAlias(key) ? anchors.get(key.source)?.node : key;
+      const name = nameOf(named);
       const innerPath = [...path, name];
+      if (reader !== undefined && isScalar(named) && named.tag === reader.ignoredTag) {
+        report(key, innerPath, 'is ignored', ignored);
+        // It stays until all is resolved: aliases may lead into it.
+        pair.key = new Scalar(hiddenName);
+        values += review(value, innerPath);
+        return true;
+      }
       if (name === '__proto__') report(key, innerPath, 'is not allowed as a key');
       if (names.has(name)) report(key, innerPath, 'is set twice: remove one');
       names.add(name);
-      review(key, path);
+      review(key, innerPath);
       values += Math.max(1, review(value, innerPath));
       return name !== '__proto__';
     });
@@ -199,7 +231,17 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
     const target = targets.get(node) ?? node;
     return isMap(target) ? target.items.map(({ key }) => nameOf(key)) : [];
   };
-  return { problems, hasBrokenAlias, values, positionOf, keysAt };
+  return { problems, ignored, misread, hasBrokenAlias, values, positionOf, keysAt };
+}
+
+/** The key of what a reader ignores, until it is dropped. */
+const hiddenName = '\0ignored';
+
+function dropHidden(value: unknown, seen: Set<unknown>): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return;
+  seen.add(value);
+  Reflect.deleteProperty(value, hiddenName);
+  for (const each of Object.values(value)) dropHidden(each, seen);
 }
 
 function nameOf(key: unknown): string {

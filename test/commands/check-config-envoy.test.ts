@@ -104,6 +104,18 @@ describe('check-config', () => {
       expect(shared.stderr).to.match(/shared\.yaml:\d+:43: \S+failure_mode_allow: is true: /);
     });
 
+    it('judges a file without what Envoy ignores, and names each such key', async () => {
+      for (const [key, rule] of [
+        ['rules:', 'guard-missing'],
+        ['early_header_mutation_extensions:', 'owned-headers-kept'],
+        ['failure_mode_allow:', undefined],
+      ] as const) {
+        const { code, stderr } = await lint('ignoring.yaml', envoy.replace(` ${key}`, ` !ignore ${key}`));
+        expect([code, /\[([a-z-]+)\]$/m.exec(stderr)?.[1]]).to.deep.equal([rule === undefined ? 0 : 1, rule]);
+        expect(stderr).to.match(new RegExp(`^not-judged: \\S+ \\S+${key} is ignored by Envoy`, 'm'));
+      }
+    });
+
     const unreadable: readonly (readonly [name: string, content: unknown, rule: string])[] = [
       ['an empty file', '', 'unreadable-file'],
       ['broken YAML', 'a: [', 'unreadable-file'],
@@ -121,6 +133,9 @@ describe('check-config', () => {
         envoy.replace('merge_slashes: true', 'merge_slashes: true\n                merge_slashes: true'),
         'unreadable-file',
       ],
+      ['a port that Envoy reads as octal', envoy.replace('port_value: 8000', 'port_value: 017500'), 'unreadable-value'],
+      ['a port above 65535', envoy.replace('port_value: 8000', 'port_value: 73536'), 'unreadable-value'],
+      ['a value with a tag', envoy.replace('port_value: 8000', 'port_value: !!int "017500"'), 'unreadable-value'],
     ];
     for (const [name, content, rule] of unreadable) {
       it(`exits 1 for ${name}`, async () => {

@@ -133,7 +133,9 @@ export function readAddress(address: ProtoValue): ListenAddress | undefined {
   const path = address.field('pipe', 'path').text();
   if (path !== undefined) return { kind: 'unix', path };
   const host = address.field('socket_address', 'address').text();
-  const port = address.field('socket_address', 'port_value').number();
+  const at = address.field('socket_address', 'port_value');
+  const port = at.number();
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) at.cannotBeJudged('is no port');
   return host === undefined || port === undefined ? undefined : { kind: 'tcp', host: host.toLowerCase(), port };
 }
 

@@ -20,8 +20,9 @@ interface EnvoyProblems {
   readonly bytes: Uint8Array | undefined;
 }
 
-// A bootstrap is nested deeper than a configuration, and Envoy knows one tag.
-const envoyYaml = { maxDepth: 64, maxValues: 2_000_000, keyTag: '!ignore' } as const;
+// A bootstrap is nested deeper than a configuration. Envoy knows one tag, and reads 017 as 15 but 018 as 18.
+export const reader = { ignoredTag: '!ignore', isMisread: (text: string): boolean => /^[-+]?0o?\d+$/.test(text) };
+const envoyYaml = { maxDepth: 64, maxValues: 2_000_000, reader } as const;
 // With positions, 4 MiB take 400 MB and some seconds. A dump of a large mesh is longer.
 const maxBytesWithPositions = 4 * 1024 * 1024;
 const maxBytes = 16 * 1024 * 1024;
@@ -54,7 +55,10 @@ export async function findFileProblems(file: string, config: EnvoyRelevantConfig
   if (found.some(({ rule }) => rule === 'unreadable-value' || rule === 'nothing-checked') && hasPlaceholders(bytes))
     return named(placeholders);
   problems.push(...found.map(({ path, message }) => at(path, message)));
-  const unknown = notJudged.map(({ path, message }) => at(path, message));
+  const misread = 'which Envoy reads otherwise: the lint cannot check it; write it without [unreadable-value]';
+  problems.push(...document.misread.map(each => toProblem({ ...each, message: `${each.message}, ${misread}` })));
+  const ignored = document.ignored.map(each => toProblem({ ...each, message: 'is ignored by Envoy (`!ignore`)' }));
+  const unknown = [...ignored, ...notJudged.map(({ path, message }) => at(path, message))];
   return {
     lines: formatProblems(file, inOrder(problems)) + formatRemarks('not-judged: ', file, inOrder(unknown)),
     findings: problems.length,
