@@ -253,6 +253,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
     /header_to_metadata|set_metadata|set_filter_state|json_to_metadata|payload_to_metadata/,
     'writes metadata, such as the decision that the guard reads',
   ],
+  [/stats_matcher/, 'leaves out statistics, perhaps those that alerts read'],
   [/upgrade_type/, 'opens a tunnel in which Envoy checks no request'],
   [/path_parameters/, 'chooses the route by a path other than the one that is checked and served'],
   [/rewrite/, 'serves another path or host than the one in the request'],

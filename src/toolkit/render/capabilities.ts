@@ -107,7 +107,9 @@ const envoyGateway: DataPlane = {
   lost: [
     'It does not limit what an answer of account-authz changes, and does not remove trailers: docs/deploy/envoy-gateway.md has a patch.',
   ],
-  releases: [],
+  releases: [
+    'Prefer Envoy Gateway 1.1.0 or later: 1.0.0 to 1.0.2 and 1.1.0-rc.1 let requests through where a SecurityPolicy could not be translated, for example because its Service does not exist (envoyproxy/gateway#2837); since 1.1.0 such a route answers 500 (#3869). In 2025 a user reported it again (#5366): after each change, see that the policy is accepted, and run `account-authz verify`.',
+  ],
   instead: {
     ...ofTheirOwn,
     upgrade: 'Envoy Gateway takes WebSocket handshakes by itself; they are checked',

@@ -137,6 +137,9 @@ describe('knownMessages', () => {
       'is no field of Envoy 1.40',
     ]);
     expect(says(p => Object.assign(p.manager, { proxy100Continue: true }))).to.deep.equal([]);
+    expect(says(p => Object.assign(p.upstream, { stats_matcher: { reject_all: true } }))).to.deep.equal([
+      'is not judged: leaves out statistics, perhaps those that alerts read',
+    ]);
     expect(says(p => Object.assign(p.manager, { typed_header_validation_config: {} }))).to.deep.equal([
       'is not judged: the lint does not know what it does',
     ]);
