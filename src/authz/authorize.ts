@@ -132,14 +132,14 @@ export interface Authorization {
 }
 
 /**
- * The checks that need the verified token: revocation (401), application, account, role and scope (403; 400 if the request must name
+ * The checks that need the verified token: revocation (401, or 503 without a list that can tell), application, account, role and scope (403; 400 if the request must name
  * its account). `revokedBy` tells what revokes the token, which is about the addressed account if there is one.
  */
 export function authorize(
   policy: Policy,
   request: AdmittedRequest,
   identity: Identity,
-  revokedBy: (acc: Account | undefined) => string | undefined,
+  revokedBy: (acc: Account | undefined) => string | Refusal | undefined,
 ): Authorization {
   const { app } = identity;
   const addressed = addressedAccount(request.accounts, identity);
@@ -160,7 +160,8 @@ export function authorize(
   return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
 }
 
-function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {
+function refuseCaller({ apps }: Policy, app: string, revokedBy: string | Refusal | undefined): Refusal | undefined {
+  if (typeof revokedBy === 'object') return revokedBy;
   if (revokedBy !== undefined) return refusal('token_revoked', `the revocation list has an entry for ${revokedBy}`);
   if (apps === undefined || apps.has(app)) return undefined;
   return refusal('app_forbidden', 'the application is not one of apps');

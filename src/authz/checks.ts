@@ -15,6 +15,7 @@ const issuerTimes =
   'synchronize the clocks of the issuer and of this machine, and check the times that the issuer sets, in seconds and not milliseconds';
 const retry = 'repeat the request';
 const seeKeys = 'see "What an operator sees" of docs/keys.md';
+const seeList = 'see "If the list cannot be fetched" of docs/revocation.md';
 const sourceForms =
   'claims of the issuer must name a claim of the token: a name leads to a string, for acc, role and scope also to a list, { keysOf: NAME } to an object, { wordsOf: NAME } to the words of a string';
 const oneToken = 'the client must send each place of token.from at most once, with a token and nothing else';
@@ -227,6 +228,12 @@ export const checks = {
   },
   expiry: {
     token_expired: { 'exp has passed': 'the client must get a new token, unless the clock of this machine is fast' },
+  },
+  'revocation-list': {
+    revocation_unavailable: {
+      'no revocation list yet{}': `revocation.url must be fetched once; ${seeList}`,
+      'revocation list too old{}': `revocation.url must be confirmed within revocation.maxAgeSeconds; ${seeList}`,
+    },
   },
   revocation: {
     token_revoked: {

@@ -48,6 +48,7 @@ export const refusalAnswers = {
   account_mismatch: { ...forbidden, title: 'The request addresses another account' },
   route_unknown: { ...unknown, title: 'There is nothing here' },
   keys_unavailable: { ...unavailable, title: 'The token cannot be verified at the moment' },
+  revocation_unavailable: { ...unavailable, title: 'It cannot be told at the moment whether the token is revoked' },
   internal: { ...unavailable, title: 'The request cannot be decided at the moment' },
 } as const satisfies Record<string, RefusalAnswer>;
 

@@ -6,11 +6,13 @@ import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
 import { claimedNamesOf, compilePermissions, grantTemplates } from '../authz/permission.ts';
 import { compilePlaces, toAccountGrammar } from '../authz/places/places.ts';
 import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
+import { refusal } from '../authz/refusal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import { compileTokenPlaces } from '../authz/token-places.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
+import type { ListUnavailable } from '../revocation/fetched-list.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { resourcePath } from '../text/url.ts';
 import { compileSource } from '../token/claim-source.ts';
@@ -100,7 +102,7 @@ export function createEngine(options: {
   /** From `createTokenMemory` for this configuration; by default a new one. */
   readonly memory?: TokenMemory;
   /** Asked for each verified token, so that a reload takes effect at once; undefined without a list. */
-  readonly revocations?: () => RevocationList | undefined;
+  readonly revocations?: () => RevocationList | ListUnavailable | undefined;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): Engine {
@@ -137,7 +139,10 @@ export function createEngine(options: {
         const { identity, iat } = claims;
         const { decision, principal } = authorize(policy, outcome, identity, acc => {
           const { uid, app, iss, jti, sid } = identity;
-          return revocations()?.find({ uid, app, acc, iss, jti, sid, iat }, now());
+          const list = revocations();
+          if (list === undefined) return undefined;
+          if ('kind' in list) return refusal('revocation_unavailable', list.detail);
+          return list.find({ uid, app, acc, iss, jti, sid, iat }, now());
         });
         const answered = decision.kind === 'refusal' ? challenged(policy, outcome, decision) : decision;
         return { decision: answered, route, principal, signed: undefined, kid, cache };

@@ -7,6 +7,7 @@ import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { parsePeerAddress } from '../text/listen-address.ts';
 import { type FetchedKeys, type FetchSettings, fetchKeys } from '../toolkit/offline/fetched-keys.ts';
+import { fetchRevocations } from '../toolkit/offline/fetched-revocations.ts';
 import { gatewayRule, parseGatewayUrl } from '../toolkit/verify/ask.ts';
 import { hostEntryOf, maxRequests } from '../toolkit/verify/plan.ts';
 import { toJson, toTable } from '../toolkit/verify/report.ts';
@@ -63,13 +64,13 @@ export const command = defineCommand({
     // A terminal would wait for input, and the token is optional.
     const authorization = io.stdin.isTTY === true ? undefined : await readAuthorization('verify', io);
 
-    const revocations = await loadRevocationList(settings);
+    const revocations = await fetchRevocations(settings, await loadRevocationList(settings));
     const token = authorization === undefined ? undefined : readGivenToken(authorization, config);
     const { rings, stop } = await loadKeys(settings);
     try {
       const userAgent = `account-authz-verify/${version}`;
       const gateway = { url, connectTo, from: config.token.from, secureContext, userAgent };
-      const verification = await verifyGateway({ gateway, config, rings, revocations, token });
+      const verification = await verifyGateway({ gateway, config, rings, revocations: revocations.list, token });
       if (json || verification.asked.length > 0)
         io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
       if (verification.failure !== undefined) throw new CommandError(verification.failure);
@@ -96,7 +97,7 @@ async function loadKeys(settings: FetchSettings): Promise<FetchedKeys> {
 /** What cannot be read is a warning: the list is on the machine of the service. */
 async function loadRevocationList({ config, onWarning }: FetchSettings): Promise<RevocationList | undefined> {
   const { revocation } = config;
-  if (revocation === undefined) return undefined;
+  if (revocation?.file === undefined) return undefined;
   const loaded = await loadRevocations(revocation.file);
   if (loaded.kind === 'revocations') return loaded.list;
   const why = loaded.kind === 'problem' ? loaded.problem : `line ${loaded.problems[0]?.line} is invalid`;

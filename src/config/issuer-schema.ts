@@ -176,7 +176,7 @@ function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): void {
   report(context, `must set exactly one of ${keySources.join(', ')} (it sets ${found})`);
 }
 
-function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
+export function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
   const named = clientCertificateKeys.filter(key => memberOf(issuer, key) !== undefined);
   const [missing] = clientCertificateKeys.filter(key => !named.includes(key));
   for (const key of named) if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
@@ -190,9 +190,10 @@ function refuseConnectionOfFile(issuer: unknown, context: z.RefinementCtx): void
   }
 }
 
-function requireAllowedHttp(issuer: unknown, context: z.RefinementCtx): void {
+/** Of an issuer, and of a revocation list by URL. */
+export function requireAllowedHttp(issuer: unknown, context: z.RefinementCtx): void {
   if (memberOf(issuer, 'allowHttp') === true) return;
-  for (const key of ['jwksUrl', 'discoveryUrl']) {
+  for (const key of ['jwksUrl', 'discoveryUrl', 'url']) {
     const url = memberOf(issuer, key);
     if (typeof url === 'string' && keyUrlProblem(url, true) === undefined) report(context, keyUrlProblem(url), [key]);
   }

@@ -21,7 +21,7 @@ const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeo
 export function namedFiles(value: unknown, folder: string): readonly string[] {
   const sections: readonly (readonly [section: unknown, keys: readonly string[]])[] = [
     [memberOf(value, 'tls'), tlsFileKeys],
-    [memberOf(value, 'revocation'), ['file']],
+    [memberOf(value, 'revocation'), ['file', 'caFile', ...clientCertificateKeys]],
     ...itemsOf(memberOf(value, 'issuers')).map(issuer => [issuer, issuerFileKeys] as const),
   ];
   const names = sections.flatMap(([section, keys]) => keys.map(key => nameIn(section, key, folder)));
@@ -30,20 +30,25 @@ export function namedFiles(value: unknown, folder: string): readonly string[] {
 
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly PathProblem[]> {
-  const checks = itemsOf(memberOf(value, 'issuers')).flatMap((issuer, i) => [
+  const sections = [
+    ...itemsOf(memberOf(value, 'issuers')).map((section, i) => ({ section, path: ['issuers', i] })),
+    { section: memberOf(value, 'revocation'), path: ['revocation'] },
+  ];
+  const checks = sections.flatMap(({ section, path }) => [
     ...fileKeys.map(async key => {
-      const name = nameIn(issuer, key, folder);
+      const name = nameIn(section, key, folder);
       if (name === undefined) return [];
       const loaded = await loadRegularFile(name);
-      const message = loaded.kind === 'problem' ? loaded.problem : await contentProblems[key](loaded.bytes, issuer);
-      return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
+      const message = loaded.kind === 'problem' ? loaded.problem : await contentProblems[key](loaded.bytes, section);
+      return message === undefined ? [] : [{ path: [...path, key], message }];
     }),
-    loadTlsProblems(issuer, ['issuers', i], { certFile: 'clientCertFile', keyFile: 'clientKeyFile' }, folder),
+    loadTlsProblems(section, path, { certFile: 'clientCertFile', keyFile: 'clientKeyFile' }, folder),
   ]);
   const tls = await loadTlsProblems(memberOf(value, 'tls'), ['tls'], ownTlsKeys, folder);
   return [...tls, ...(await Promise.all(checks)).flat()];
 }
 
+const listFileKeys = ['file', 'caFile', ...clientCertificateKeys, 'bearerTokenFile'];
 const issuerFileKeys = [...fileKeys, ...clientCertificateKeys];
 
 const ownTlsKeys = { certFile: 'certFile', keyFile: 'keyFile', clientCaFile: 'clientCaFile' };
@@ -73,17 +78,13 @@ export function resolveNamedFiles(config: Config, folder: string): Config {
   const { tls, revocation } = config;
   return {
     ...config,
-    ...(revocation !== undefined && { revocation: withAbsolute(revocation, ['file'], folder) }),
+    ...(revocation !== undefined && { revocation: withAbsolute(revocation, listFileKeys, folder) }),
     ...(tls !== undefined && { tls: withAbsolute(tls, tlsFileKeys, folder) }),
     issuers: config.issuers.map(issuer => withAbsolute(issuer, [...issuerFileKeys, 'bearerTokenFile'], folder)),
   };
 }
 
-function withAbsolute<Section extends object>(
-  section: Section,
-  keys: readonly (keyof Section & string)[],
-  folder: string,
-): Section {
+function withAbsolute<Section extends object>(section: Section, keys: readonly string[], folder: string): Section {
   const names = keys.flatMap(key => {
     const name = nameIn(section, key, folder);
     return name === undefined ? [] : [[key, name]];

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { FileVersion } from '../files/file-watch.ts';
 
 import { isJsonObject } from '../json/strict-json.ts';
-import type { LineProblem } from '../revocation/revocation-file.ts';
+import type { LineProblem } from '../revocation/list-reader.ts';
 import { printable, quotedPrintable } from '../text/printable.ts';
 import type { PathProblem, TextProblem, YamlDocument } from './yaml-document.ts';
 

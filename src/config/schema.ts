@@ -20,9 +20,20 @@ import {
   routes,
   scopes,
 } from './policy-schema.ts';
+import { revocation } from './revocation-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
 import { token } from './token-schema.ts';
-import { evenIfInvalid, fileName, list, mapping, maxEntries, report, text, wholeNumber } from './value-schemas.ts';
+import {
+  evenIfInvalid,
+  fileName,
+  list,
+  mapping,
+  maxEntries,
+  report,
+  requireAtLeast,
+  text,
+  wholeNumber,
+} from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -63,13 +74,6 @@ const keys = mapping({
       'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
   }),
 }).superRefine(requireOrderOfTimes, evenIfInvalid);
-
-const revocation = mapping({
-  file: fileName().meta({
-    description:
-      'The revocation list: a JSON object a line (JSON Lines), at most 100,000 of them and 1,024 bytes each. A changed file takes effect within 5 seconds.',
-  }),
-});
 
 const cache = mapping({
   maxTokens: wholeNumber(0, 200_000).default(10_000).meta({
@@ -218,12 +222,6 @@ function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
   if (listen !== undefined && admin !== undefined && isSameListener(listen, admin)) {
     report(context, 'must not overlap with listen: use another port', ['admin']);
   }
-}
-
-function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
-  const [most, least] = [memberOf(keys, larger), memberOf(keys, smaller)];
-  if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
-  report(context, `must be at least ${smaller} (${least})`, [larger]);
 }
 
 function addressOf(value: unknown) {

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from '../headers/headers.ts';
+import { memberOf } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/url.ts';
 
 /** Runs a check even if zod has already reported the value: the check takes an unknown value. */
@@ -126,4 +127,11 @@ export function accountHeader(example?: string) {
   return text(name => accountHeaderProblem(name.toLowerCase(), example))
     .toLowerCase()
     .meta({ pattern: '^[A-Za-z0-9]([A-Za-z0-9-]{0,126}[A-Za-z0-9])?$' });
+}
+
+/** Of two numbers of a section. Says nothing where one of them is none. */
+export function requireAtLeast(section: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
+  const [most, least] = [memberOf(section, larger), memberOf(section, smaller)];
+  if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
+  report(context, `must be at least ${smaller} (${least})`, [larger]);
 }

@@ -1,7 +1,6 @@
 // Keeps a document from a URL or a file up to date: runs its state machine, begins and aborts fetches as the state says, wakes it in time, and
 // asks for a refresh when a file of the connection changes. What is read from the document is the caller's: a key set, a revocation list.
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import type { Problem } from '../text/problem.ts';
 import { type DocumentState, type FetchEnd, isUsable, type LifeEvent, nextWakeMs } from './document-machine.ts';
 import type { FetchedDocument, FetchResult, Validator } from './fetch.ts';
 
@@ -16,9 +15,9 @@ export interface KeeperSurroundings {
 }
 
 /** A fetch that has ended, after the state has changed. */
-export interface EndedFetch<Content, Refused> {
+export interface EndedFetch<Parsed> {
   /** What came in the document, or why it is refused; undefined where no document came. */
-  readonly parsed: Content | Refused | undefined;
+  readonly parsed: Parsed | undefined;
   /** Where the document came from, for a conditional request. */
   readonly validator: Validator | undefined;
   /** Wall time, of its start. */
@@ -49,18 +48,17 @@ const maxDelayMs = 5_000;
 export function createDocumentKeeper<
   State extends DocumentState,
   Event,
-  Content extends { readonly kind: string },
-  Refused extends Problem,
+  Parsed extends { readonly kind: string },
 >(options: {
   readonly initial: State;
   readonly reduce: (state: State, event: Event | LifeEvent, nowMs: number) => State;
   /** Must settle soon after the signal has aborted, and never reject. */
   readonly read: (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult>;
-  /** Never rejects. */
-  readonly parse: (document: FetchedDocument) => Promise<Content | Refused>;
-  readonly toEvent: (end: FetchEnd, read: FetchResult, parsed: Content | Refused | undefined) => Event;
+  /** A refused document is a `problem`. Never rejects. */
+  readonly parse: (document: FetchedDocument) => Promise<Parsed>;
+  readonly toEvent: (end: FetchEnd, read: FetchResult, parsed: Parsed | undefined) => Event;
   /** The state has changed. Must not throw. */
-  readonly onEnded: (ended: EndedFetch<Content, Refused>) => void;
+  readonly onEnded: (ended: EndedFetch<Parsed>) => void;
   /** The first usable document, or the first one after it was too old. */
   readonly onUsable: () => void;
   readonly surroundings: KeeperSurroundings;

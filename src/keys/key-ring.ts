@@ -159,7 +159,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   });
   const { state, step, isUsable: hasUsableKeys } = keeper;
 
-  function onEnded({ parsed, startedWallMs }: EndedFetch<KeySet, KeySetProblem>): void {
+  function onEnded({ parsed, startedWallMs }: EndedFetch<KeySet | KeySetProblem>): void {
     if (parsed?.kind === 'keySet') ({ publicJwks } = parsed);
     const { set, lastResult = 'failure', lastProblem: problem } = state();
     if (lastResult === 'success') seed?.save(publicJwks, startedWallMs);

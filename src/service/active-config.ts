@@ -54,7 +54,7 @@ export async function activateFirst(
 
   /** Starts what is new beside what is active. */
   async function prepare(config: Config, before?: ActiveConfig) {
-    const listed = await revocations.prepare(config.revocation?.file);
+    const listed = await revocations.prepare(config);
     const prepared = await keyRings.prepare(config.issuers, config.keys).catch((error: unknown) => {
       listed.discard();
       throw error;
@@ -66,13 +66,16 @@ export async function activateFirst(
     try {
       const memory = createTokenMemory(config, before?.memory);
       const answers = createAnswers(toResponseSettings(config));
-      const engine = createEngine({ config, keyRings: prepared.rings, memory, revocations: listed.list, now });
+      const engine = createEngine({ config, keyRings: prepared.rings, memory, revocations: listed.current, now });
       const activate = (): void => {
         prepared.activate();
         listed.activate();
       };
       const activeConfig: ActiveConfig = { config, memory, engine, answers };
-      return { activeConfig, fetched: prepared.fetched, activate, discard };
+      const fetched = async (): Promise<void> => {
+        await Promise.all([prepared.fetched(), listed.fetched()]);
+      };
+      return { activeConfig, fetched, activate, discard };
     } catch (error) {
       await discard();
       throw error;

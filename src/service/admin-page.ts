@@ -136,7 +136,13 @@ function renderConfiguration({ reload, revocations, nowMs }: AdminPageFacts): Ht
     'Revocation list':
       revocations === undefined
         ? 'not configured'
-        : `${formatCount(revocations.entries)} entries, loaded ${since(revocations.loadedAtSeconds)}`,
+        : `${formatCount(revocations.entries)} entries, ${revocations.source ? 'confirmed' : 'loaded'} ${
+            revocations.loadedAtSeconds === undefined ? 'not yet' : since(revocations.loadedAtSeconds)
+          }`,
+    ...(revocations?.source && {
+      'Its state': listStates[revocations.source.state],
+      'Its URL': codes([revocations.source.url]),
+    }),
     ...(revocations !== undefined && revocations.problems > 0 && { 'Its last change': refused(revocations.problems) }),
   });
 }
@@ -200,10 +206,12 @@ function runbookLink(name: string): string {
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly AttentionPoint[] {
   const { draining, ready, reload, revocations, issuers, decisions } = facts;
+  const list = revocations?.source;
+  const lacksList = list !== undefined && list.state !== 'usable';
   const points: AttentionPoint[] = [];
   if (draining)
     points.push({ text: 'Draining: this instance is stopping. It answers calls until their connections close.' });
-  else if (!ready)
+  else if (!ready && !lacksList)
     points.push({ text: 'Not ready: no issuer has had usable keys since start.', runbook: 'AccountAuthzNoKeys' });
   const ofIssuers = issuers.flatMap(issuer => issuerPoint(issuer, facts) ?? []);
   points.push(...ofIssuers.slice(0, maxIssuers));
@@ -216,9 +224,17 @@ function attentionPoints(facts: AdminPageFacts): readonly AttentionPoint[] {
       problems: reload.firstProblems,
       runbook: 'AccountAuthzReloadFailed',
     });
-  if (revocations !== undefined && revocations.problems > 0)
+  if (lacksList)
     points.push({
-      text: 'The last change of the revocation list was refused. The previous list stays in force.',
+      text: `${list.state === 'loading' ? 'There is no revocation list yet' : 'The revocation list was not confirmed for revocation.maxAgeSeconds and is not used'}: requests with good tokens get 503.`,
+      ...(list.lastProblem !== undefined && { problems: [list.lastProblem] }),
+      runbook: 'AccountAuthzRevocationListOld',
+    });
+  else if (revocations !== undefined && revocations.problems > 0)
+    points.push({
+      text: list
+        ? 'The last fetch of the revocation list failed. The previous list stays in force.'
+        : 'The last change of the revocation list was refused. The previous list stays in force.',
       problems: revocations.firstProblems,
       runbook: 'AccountAuthzRevocationListRefused',
     });
@@ -230,6 +246,8 @@ function attentionPoints(facts: AdminPageFacts): readonly AttentionPoint[] {
     });
   return points;
 }
+
+const listStates = { loading: 'no list yet', usable: 'list usable', stale: 'list too old' } as const;
 
 const keyStates = {
   loading: ['no keys yet', 'bad'],

@@ -9,7 +9,13 @@ interface MetricsSources {
   keySets(): readonly { readonly issuer: string; readonly keys: number; readonly ageSeconds: number | undefined }[];
   cachedTokens(): number;
   /** The revocation list in force; undefined without one. */
-  revocations(): { readonly entries: number; readonly loadedAtSeconds: number } | undefined;
+  revocations():
+    | {
+        readonly entries: number;
+        readonly loadedAtSeconds: number | undefined;
+        readonly source?: { readonly ageSeconds: number | undefined };
+      }
+    | undefined;
 }
 
 export interface Metrics {
@@ -45,7 +51,9 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
       ...named(name, registry),
       help,
       collect() {
-        this.set(read());
+        const value = read();
+        if (value === undefined) this.remove();
+        else this.set(value);
       },
     });
   }
@@ -152,7 +160,7 @@ function reloadCounter(registry: Registry, name: string, what: string): (result:
   return result => reloads.inc({ result });
 }
 
-type GaugeRow = readonly [name: string, help: string, read: () => number];
+type GaugeRow = readonly [name: string, help: string, read: () => number | undefined];
 
 function gaugesOf({ cachedTokens, revocations }: MetricsSources): readonly GaugeRow[] {
   return [
@@ -164,8 +172,13 @@ function gaugesOf({ cachedTokens, revocations }: MetricsSources): readonly Gauge
     ],
     [
       'revocation_last_reload_timestamp_seconds',
-      'When the revocation list in force was loaded: at the start or by the last successful reload. 0 without a list.',
+      'When the revocation list in force was loaded, or last confirmed where it comes by URL. 0 without a list.',
       () => revocations()?.loadedAtSeconds ?? 0,
+    ],
+    [
+      'revocation_age_seconds',
+      'Time since the revocation list by URL was last confirmed. Absent without one.',
+      () => revocations()?.source?.ageSeconds,
     ],
   ];
 }

@@ -1,4 +1,5 @@
 // Records reloads of the configuration: log lines, metrics, and the last one for the admin page.
+import type { FetchedListStatus } from '../revocation/fetched-list.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -18,12 +19,14 @@ export interface ReloadStatus {
 /** The revocation list in force. */
 export interface RevocationStatus {
   readonly entries: number;
-  /** When it was loaded, in seconds since the epoch. */
-  readonly loadedAtSeconds: number;
+  /** When it was loaded, or last confirmed where it comes by URL, in seconds since the epoch; undefined before that. */
+  readonly loadedAtSeconds: number | undefined;
   /** How many problems the last change of its file had; 0 if that one is in force. */
   readonly problems: number;
   /** The first of them, as in the log. */
   readonly firstProblems: readonly string[];
+  /** Of a list by URL. */
+  readonly source?: FetchedListStatus;
 }
 
 export interface ReloadRecord {

@@ -71,12 +71,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
     let isBound = false;
     const markReady = (): void => {
-      if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
+      const hasKeys = keyRings.active().some(ring => ring.status().state === 'usable');
+      if (isBound && hasKeys && (revocations.status()?.source?.state ?? 'usable') === 'usable') health.markReady();
     };
     const observer = createKeyEvents(logger, metrics, markReady);
     const keyRings = createKeyRings({ observer, proxy, watchFiles });
     stops.push(keyRings.stop);
-    const revocations = createRevocations({ logger, metrics, now, watchFiles });
+    const revocations = createRevocations({ logger, metrics, now, watchFiles, proxy, onUsable: () => markReady() });
     stops.push(revocations.stop);
     const configs = await activateFirst(first, {
       keyRings,
@@ -173,6 +174,7 @@ function adminPages(
     ready: health.isServing(),
     draining: health.isDraining(),
     issuers: keyRings.active().map(ring => ring.status()),
+    revocation: revocations.status()?.source,
   });
   return {
     readiness: () => ({ ready: health.isServing(), body: state() }),

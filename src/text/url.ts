@@ -23,6 +23,11 @@ export function isOrigin(text: string): boolean {
   return /^https?:\/\/[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
+/** For logs and pages: a query may have a secret. */
+export function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '');
+}
+
 const maxUrlLength = 2048;
 
 /**
@@ -35,7 +40,7 @@ export function keyUrlProblem(text: string, allowHttp = false): string | undefin
     return 'must be an absolute https:// URL of visible ASCII characters';
   }
   if (text.length > maxUrlLength) return `must not be longer than ${maxUrlLength} characters`;
-  if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not contain a user name or a password: key sets are public';
+  if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not contain a user name or a password';
   if (text.includes('#')) return 'must not contain a fragment: remove "#" and what follows it';
   if (!URL.canParse(text)) return 'must be a valid URL such as https://auth.example.com/.well-known/jwks.json';
   const url = new URL(text);

@@ -22,7 +22,7 @@ import { readRequestFacts } from '../../src/envoy/request.ts';
 import { parseStrictJson } from '../../src/json/strict-json.ts';
 import { type KeySet, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
 import { parseDiscovery } from '../../src/keys/key-source.ts';
-import { parseRevocation } from '../../src/revocation/revocation-file.ts';
+import { parseRevocation } from '../../src/revocation/list-reader.ts';
 import { keyUrlProblem } from '../../src/text/url.ts';
 import { type IdentityRules, parseIdentity, parseSignedIdentity } from '../../src/token/identity-claims.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';

@@ -12,7 +12,7 @@ import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
-import { parseRevocation } from '../../src/revocation/revocation-file.ts';
+import { parseRevocation } from '../../src/revocation/list-reader.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { withKid } from '../support/key-rings.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';

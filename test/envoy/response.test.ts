@@ -214,6 +214,7 @@ describe('CheckResponse', () => {
       account_mismatch: undefined,
       route_unknown: undefined,
       keys_unavailable: undefined,
+      revocation_unavailable: undefined,
       internal: undefined,
     };
     for (const reason of reasons) {

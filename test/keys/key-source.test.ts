@@ -142,7 +142,7 @@ describe('key source', () => {
       [
         'a password',
         { jwks_uri: 'https://a:b@a.test/' },
-        uri('must not contain a user name or a password: key sets are public'),
+        uri('must not contain a user name or a password'),
       ],
       ['a file', { jwks_uri: 'file:///' }, uri('must be an absolute https:// URL of visible ASCII characters')],
     ];

@@ -1,7 +1,7 @@
 // One line of a revocation list: the entry that it makes, or its problems.
 import { expect } from 'chai';
 import { secrets } from '../../lab/secrets.ts';
-import { parseRevocation } from '../../src/revocation/revocation-file.ts';
+import { parseRevocation } from '../../src/revocation/list-reader.ts';
 
 function problemsOf(line: string | Uint8Array): readonly string[] {
   const parsed = parseRevocation(Buffer.from(line));

@@ -110,7 +110,7 @@ describe('revocation file', () => {
     const lines = `${alice}\n`.repeat(100_000);
     expect(await entriesOf(`# full\n${lines}`)).to.equal(100_000);
     expect(await problemsOf(`# full\n${lines}${alice}\n${alice}\n`)).to.deep.equal([
-      '100002 : the file must not have more than 100000 entries: remove those that have expired',
+      '100002 : the list must not have more than 100000 entries: remove those that have expired',
     ]);
   });
 

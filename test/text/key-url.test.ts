@@ -30,7 +30,7 @@ describe('keyUrlProblem', () => {
       'https://auth.exa\tmple.com/jwks',
     ],
     'must not be longer than 2048 characters': [`https://auth.example.com/${'a'.repeat(2024)}`],
-    'must not contain a user name or a password: key sets are public': [
+    'must not contain a user name or a password': [
       'https://user:secret@auth.example.com/jwks',
       'https://user@auth.example.com/jwks',
       'https://@auth.example.com/jwks',

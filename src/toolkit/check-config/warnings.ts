@@ -237,7 +237,7 @@ function resourceWarnings({ protectedResource, issuers }: Config): readonly Path
   return [...leftOut, { path, message }];
 }
 
-function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked): readonly PathProblem[] {
+function revocationWarnings({ issuers, account, revocation }: Config, { iss, acc }: Revoked): readonly PathProblem[] {
   const grammar = toAccountGrammar(account);
   const known = new Set(issuers.map(({ issuer }) => issuer));
   const templates = [...known].filter(issuer => issuer.includes(issuerPlaceholder));
@@ -253,5 +253,11 @@ function revocationWarnings({ issuers, account }: Config, { iss, acc }: Revoked)
     messages.push(
       `has entries whose acc no token can have with account.case and account.dots as they are, such as ${quotedPrintable(impossible)}: they revoke nothing`,
     );
-  return messages.map(message => ({ path: ['revocation', 'file'], message }));
+  const warnings = messages.map(message => ({ path: ['revocation', 'file'], message }));
+  if (revocation?.url !== undefined && revocation.allowHttp) {
+    const message =
+      'lets the list be fetched over http: whoever is on the way can lift revocations, unless a mesh encrypts it';
+    warnings.push({ path: ['revocation', 'allowHttp'], message });
+  }
+  return warnings;
 }

@@ -20,7 +20,7 @@ import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../headers/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource, textOf } from '../../token/claim-source.ts';
-import { formatList, instant, issuerIn, type Known, keyAge, maxListed } from './known.ts';
+import { formatList, instant, issuerIn, type Known, keyAge, listAge, maxListed } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
 /** Undefined where nothing is known beyond the remedy. */
@@ -78,7 +78,11 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
     }),
   times: timesOf,
   expiry: timesOf,
-  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
+  'revocation-list': ({ list }) => list && listAge({ ...list, lastProblem: undefined }),
+  revocation: ({ config: { revocation }, list }) =>
+    list
+      ? `revocation.url: ${listAge(list)}`
+      : revocation && `revocation.file: ${quotedPrintable(revocation.file ?? '')}`,
   app: ({ config }) => `apps: ${formatList(config.apps)}`,
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
     [`routes: ${formatList(routes.map(({ path }) => path))}`, ...placeSettings(account)].join('; '),

@@ -5,7 +5,7 @@ import type { PermissionKind } from '../../authz/permission.ts';
 import type { Reason } from '../../authz/refusal.ts';
 import { printable } from '../../text/printable.ts';
 import { findDifference, grantFor, matchOf } from './differences.ts';
-import { duration, formatList, instant, issuerIn, type Known, keyAge } from './known.ts';
+import { duration, formatList, instant, issuerIn, type Known, keyAge, listAge } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 export interface Answer {
@@ -86,6 +86,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   binding: 'to nothing, or to the certificate of the client',
   times: 'already valid, lifetime within token.maxLifetimeSeconds',
   expiry: remaining,
+  'revocation-list': ({ list }) => (list === undefined ? 'no list by URL is configured' : listAge(list)),
   revocation: ({ config }) => (config.revocation === undefined ? 'no list is configured' : 'no entry matches'),
   app: ({ principal }) => principal?.app ?? 'one of apps',
   'account-named': 'no two places of the request name different accounts',

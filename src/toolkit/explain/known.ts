@@ -2,6 +2,7 @@
 import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
+import type { FetchedListStatus } from '../../revocation/fetched-list.ts';
 import { listWords } from '../../text/printable.ts';
 import type { SimulatedRequest } from '../offline/check-request.ts';
 
@@ -20,6 +21,8 @@ export interface Known {
   readonly now: number;
   /** The key ring that was asked for the token's key; undefined if none was. */
   readonly keys: KeyRingStatus | undefined;
+  /** Of a list by URL; undefined without one. */
+  readonly list: FetchedListStatus | undefined;
   readonly tokenLength: number;
   /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;
@@ -73,4 +76,10 @@ export function keyAge({ state, ageSeconds, lastResult, lastProblem, skipped }: 
   // The problem of a set without a usable key names them.
   const isNamed = notUsed === '' || lastProblem?.startsWith('no usable key') === true;
   return `${age}${stale}${problem}${isNamed ? '' : `; not used: ${notUsed}`}`;
+}
+
+/** The age of the list by URL, and the problem of the last fetch. */
+export function listAge({ url, entries, ageSeconds, lastProblem }: FetchedListStatus): string {
+  const age = ageSeconds === undefined ? 'never fetched' : `${entries} entries, confirmed ${duration(ageSeconds)} ago`;
+  return `${url}: ${age}${lastProblem === undefined ? '' : `; the last fetch failed: ${lastProblem}`}`;
 }

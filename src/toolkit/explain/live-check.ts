@@ -18,6 +18,7 @@ import { parseCompactJws } from '../../token/compact.ts';
 import { compileClaimSources } from '../../token/identity-claims.ts';
 import { type SentRequest, toCheckRequest } from '../offline/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
+import { fetchRevocations } from '../offline/fetched-revocations.ts';
 import { createRecordedCheck } from '../offline/recorded-check.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
 import type { Known } from './known.ts';
@@ -26,7 +27,7 @@ import { findRefusedCheck } from './refused-checks.ts';
 interface LiveCheck extends FetchSettings, SentRequest {
   /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
   readonly now: number;
-  /** The list that the configuration names. */
+  /** The list of the file that the configuration names. */
   readonly revocations: RevocationList | undefined;
 }
 
@@ -40,7 +41,10 @@ export interface LiveExplanation {
 /** Rejects if a jwksFile is missing or invalid, see KeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
-  const { rings, stop } = await fetchKeys(options);
+  const [{ rings, stop }, revocations] = await Promise.all([
+    fetchKeys(options),
+    fetchRevocations(options, options.revocations),
+  ]);
   try {
     let asked: IssuerRing | undefined;
     // The engine identifies the issuer of a token by asking its key ring.
@@ -53,7 +57,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
         return [issuer, { ...ring, find }];
       }),
     );
-    const check = createRecordedCheck({ config, keyRings, revocations: options.revocations });
+    const check = createRecordedCheck({ config, keyRings, revocations: revocations.list });
     const { response, record, fault } = await check(toCheckRequest(options, config.token.from), now);
     const message = Check.responseDeserialize(response);
     const keys = asked?.status();
@@ -70,6 +74,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       request: options.request,
       now,
       keys,
+      list: revocations.status,
       tokenLength: token.length,
       ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
       fault,

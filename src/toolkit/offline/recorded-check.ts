@@ -5,6 +5,7 @@ import { toResponseSettings } from '../../check/response-settings.ts';
 import type { Config } from '../../config/schema.ts';
 import { createAnswers } from '../../envoy/answers.ts';
 import { readRequestFacts } from '../../envoy/request.ts';
+import type { ListUnavailable } from '../../revocation/fetched-list.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { describeFault } from '../../text/problem.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
@@ -24,7 +25,7 @@ export interface RecordedCheckOptions {
   readonly config: Config;
   /** By `iss`. */
   readonly keyRings: ReadonlyMap<string, IssuerKeys>;
-  readonly revocations: RevocationList | undefined;
+  readonly revocations: RevocationList | ListUnavailable | undefined;
 }
 
 export function createRecordedCheck({ config, keyRings, revocations }: RecordedCheckOptions): MakeRecordedCheck {

@@ -2,6 +2,7 @@
 import { answerOf, type Reason } from '../../authz/refusal.ts';
 import type { Config } from '../../config/schema.ts';
 import type { IssuerRing } from '../../keys/key-ring.ts';
+import type { ListUnavailable } from '../../revocation/fetched-list.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { hostAndPort } from '../../text/listen-address.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
@@ -35,7 +36,10 @@ export interface GatewayVerification {
   readonly failure: string | undefined;
 }
 
-const noKeysHere = 'the keys of the issuer cannot be had here';
+const notHere: Readonly<Partial<Record<Reason | 'allowed', string>>> = {
+  keys_unavailable: 'the keys of the issuer cannot be had here',
+  revocation_unavailable: 'the revocation list cannot be had here',
+};
 
 /** Stops at the first request without an answer. */
 export async function verifyGateway(options: {
@@ -43,7 +47,7 @@ export async function verifyGateway(options: {
   readonly config: Config;
   /** By issuer; none where the keys cannot be had. */
   readonly rings: ReadonlyMap<string, IssuerRing>;
-  readonly revocations: RevocationList | undefined;
+  readonly revocations: RevocationList | ListUnavailable | undefined;
   readonly token: GivenToken | undefined;
 }): Promise<GatewayVerification> {
   const { gateway, config, rings, revocations, token } = options;
@@ -56,7 +60,7 @@ export async function verifyGateway(options: {
   const keyRings = new Map(config.issuers.map(({ issuer }) => [issuer, rings.get(issuer) ?? noKeys]));
   const check = createRecordedCheck({ config, keyRings, revocations });
   const asked: AskedRequest[] = [];
-  const withoutKeys: PlannedRequest[] = [];
+  const undecidable = new Map<string, PlannedRequest[]>();
   const unanswered: PlannedRequest[] = [];
   let failure: string | undefined;
 
@@ -74,8 +78,9 @@ export async function verifyGateway(options: {
 
   for (const planned of requests) {
     const expected = await expectationOf(planned);
+    const why = notHere[expected.value.reason ?? 'allowed'];
     if (failure !== undefined) unanswered.push(planned);
-    else if (expected.value.reason === 'keys_unavailable') withoutKeys.push(planned);
+    else if (why !== undefined) undecidable.set(why, [...(undecidable.get(why) ?? []), planned]);
     else {
       const answer = await ask(gateway, planned);
       if (answer.kind === 'answer') {
@@ -89,10 +94,10 @@ export async function verifyGateway(options: {
   }
   const leftOut = [
     { requests: unanswered, why: 'no answer from the gateway' },
-    { requests: withoutKeys, why: noKeysHere },
+    ...Array.from(undecidable, ([why, requests]) => ({ requests, why })),
     { requests: omitted, why: `at most ${maxRequests} requests are sent` },
   ];
-  if (withoutKeys.length > 0) failure ??= `${noKeysHere}: only requests without them were sent`;
+  for (const why of undecidable.keys()) failure ??= `${why}: only requests without it were sent`;
   return {
     origin,
     asked,

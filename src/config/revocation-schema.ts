@@ -1,0 +1,93 @@
+// The schema of `revocation`: the list of a file, or one by URL with the settings of its fetch.
+import * as z from 'zod';
+import { isJsonObject } from '../json/strict-json.ts';
+import { requireAllowedHttp, requireWholeClientCertificate } from './issuer-schema.ts';
+import {
+  evenIfInvalid,
+  fileName,
+  keyUrl,
+  mapping,
+  report,
+  requireAtLeast,
+  secureKeyUrlPattern,
+  wholeNumber,
+} from './value-schemas.ts';
+
+const defaultRefreshSeconds = 5;
+const defaultMaxAgeSeconds = 3600;
+
+export const revocation = mapping({
+  file: fileName().exactOptional().meta({
+    description:
+      'The revocation list: a JSON object a line (JSON Lines), at most 100,000 of them and 1,024 bytes each. A changed file takes effect within 5 seconds. Exactly one of file and url.',
+  }),
+  url: keyUrl().exactOptional().meta({
+    description:
+      'URL of the same list: https, or http to loopback, or to any host with allowHttp. At most 32 MiB. Exactly one of file and url.',
+  }),
+  refreshSeconds: wholeNumber(1, 3600).exactOptional().meta({
+    default: defaultRefreshSeconds,
+    description: 'Time between two fetches of url, in seconds; jitter only shortens it.',
+  }),
+  maxAgeSeconds: wholeNumber(1).exactOptional().meta({
+    default: defaultMaxAgeSeconds,
+    description:
+      'A list by url that was not confirmed for this long cannot decide (503), in seconds. At least refreshSeconds.',
+  }),
+  caFile: fileName()
+    .exactOptional()
+    .meta({ description: 'CA certificates: a PEM file. They are trusted in addition when url is fetched.' }),
+  clientCertFile: fileName().exactOptional().meta({
+    description:
+      'Client certificate for url, then its intermediate certificates if it has any: a PEM file. Needs clientKeyFile.',
+  }),
+  clientKeyFile: fileName().exactOptional().meta({
+    description: 'Private key of clientCertFile, not encrypted: a PEM file. Needs clientCertFile.',
+  }),
+  bearerTokenFile: fileName().exactOptional().meta({
+    description:
+      'A token that is sent as Authorization: Bearer to url. Read for each fetch. The file need not exist yet.',
+  }),
+  allowHttp: z.boolean().exactOptional().meta({
+    default: false,
+    description: 'Whether url may be http to any host, for a mesh that encrypts.',
+  }),
+})
+  .superRefine(requireOneList, evenIfInvalid)
+  .superRefine(requireWholeClientCertificate, evenIfInvalid)
+  .superRefine(requireAllowedHttp, evenIfInvalid)
+  .superRefine(
+    (list: unknown, context) =>
+      requireAtLeast(
+        { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds, ...(isJsonObject(list) && list) },
+        'maxAgeSeconds',
+        'refreshSeconds',
+        context,
+      ),
+    evenIfInvalid,
+  )
+  .meta({
+    oneOf: [
+      { required: ['file'], maxProperties: 1 },
+      { required: ['url'], properties: { file: false } },
+    ],
+    dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
+    if: { properties: { allowHttp: { const: true } }, required: ['allowHttp'] },
+    else: { properties: { url: { pattern: secureKeyUrlPattern } } },
+  })
+  .transform(({ file = '', url, ...settings }) => {
+    if (url === undefined) return { file, url };
+    const times = { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds };
+    return { url, ...times, allowHttp: false, ...settings };
+  });
+
+function requireOneList(list: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(list)) return;
+  const named = ['file', 'url'].filter(source => Object.hasOwn(list, source));
+  if (named.length !== 1)
+    report(context, `must set exactly one of file, url (it sets ${named.join(' and ') || 'none'})`);
+  if (!named.includes('file')) return;
+  for (const key of Object.keys(list))
+    if (key !== 'file' && key !== 'url')
+      report(context, 'must not be set together with file: a file is read without a connection', [key]);
+}
