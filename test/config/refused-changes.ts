@@ -3,6 +3,7 @@ import { smallestConfig } from '../../lab/config-file.ts';
 import { type Changes, long, socket, tenants, tls, valuesOf } from './changes.ts';
 
 const realms = 'https://a.test/realms/{acc}';
+const list = { url: 'https://a.test/revoked.jsonl' };
 const ownKeys = { 'issuers.0.issuer': realms, 'issuers.0.jwksUrl': 'https://a.test/{acc}/keys' };
 const second = { ...smallestConfig().issuers[0], accounts: ['x'] };
 const role = (names: readonly unknown[], more: object = {}) => ({ methods: ['*'], names, ...more });
@@ -120,6 +121,20 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ['issuers[0].discoveryUrl', { 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'http://a.test/' }],
   ['issuers[0].jwksFile', { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': '' }],
   ['issuers[0].clientCertFile', { 'issuers.0.clientCertFile': '', 'issuers.0.clientKeyFile': 'a' }],
+  ['revocation', { revocation: {} }],
+  ['revocation', { revocation: { refreshSeconds: 5 } }],
+  ['revocation', { revocation: { ...list, file: 'a' } }],
+  ...['refreshSeconds', 'maxAgeSeconds', 'caFile', 'bearerTokenFile', 'allowHttp'].map(key => {
+    const value = key.endsWith('Seconds') ? 5 : key === 'allowHttp' ? true : 'a';
+    return [`revocation.${key}`, { revocation: { file: 'a', [key]: value } }] as const;
+  }),
+  ...['http://a.test/', 'https://a:b@a.test/', 'https://a.test/#a', 'a'].map(
+    url => ['revocation.url', { revocation: { url } }] as const,
+  ),
+  ['revocation.refreshSeconds', { revocation: { ...list, refreshSeconds: 0 } }],
+  ['revocation.refreshSeconds', { revocation: { ...list, refreshSeconds: 3601 } }],
+  ['revocation.maxAgeSeconds', { revocation: { ...list, maxAgeSeconds: 4 } }],
+  ['revocation.clientKeyFile', { revocation: { ...list, clientKeyFile: 'a' } }],
   ...['none', 'NONE', 'HS512', 'rs256', '', 'RSA-OAEP', 'ES256K', 'Ed448', 256, 'RS256'].map(
     algorithm => ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', algorithm] }] as const,
   ),

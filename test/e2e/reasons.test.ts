@@ -10,6 +10,7 @@ import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { secrets } from '../../lab/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { audience } from '../../lab/token.ts';
+import { until } from '../../lab/until.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { useRunning } from '../support/use-running.ts';
 import { explanationOf } from '../toolkit/explain/explain-lab.ts';
@@ -46,6 +47,8 @@ interface Row {
   readonly target?: string;
   /** The token is in the cookie. */
   readonly isCookie?: true;
+  /** From here on the list is one by URL that cannot be fetched. */
+  readonly isWithoutList?: true;
   readonly authorization: () => Promise<string> | string;
 }
 
@@ -76,12 +79,13 @@ const rows: readonly Row[] = [
   },
   { reason: 'scope_forbidden', authorization: () => bearerOf({ scope: 'other' }) },
   { reason: 'keys_unavailable', authorization: () => bearerOf({ ...unverified, iss: silentIssuer }) },
+  { reason: 'revocation_unavailable', isWithoutList: true, authorization: () => bearerOf() },
   { reason: 'internal', authorization: () => `Bearer ${Array(3).fill(faultySegment).join('.')}` },
 ];
 
 function decisionOf(reason: string): { readonly decision: string; readonly exitCode: number } {
   if (reason === 'allowed') return { decision: 'allow', exitCode: 0 };
-  const isOpen = reason === 'keys_unavailable' || reason === 'internal';
+  const isOpen = reason.endsWith('_unavailable') || reason === 'internal';
   return isOpen ? { decision: 'unavailable', exitCode: 4 } : { decision: 'deny', exitCode: 3 };
 }
 
@@ -92,6 +96,7 @@ describe('reasons', () => {
   let envoy: RunningEnvoy;
   let configFile: string;
   let cookieConfigFile: string;
+  let configWithoutList: Readonly<Record<string, unknown>>;
 
   before(async () => {
     const [unusedPort] = await freePorts(1);
@@ -111,6 +116,7 @@ describe('reasons', () => {
     cookieConfigFile = writeFixture('reasons-cookie.json', { ...config, token: inCookie });
     const token = { ...inCookie, from: ['authorization', ...inCookie.from] };
     service = await startServiceProcess({ ...config, token }, { nodeOptions });
+    configWithoutList = { ...config, token, revocation: { url: `http://127.0.0.1:${unusedPort}/revoked.jsonl` } };
     const shown = { ...config, token, routes: [{ path: '/api/subscriptions/*' }], listen: service.address };
     envoy = await startRenderedEnvoy(shown, { upstream: upstream.port });
   });
@@ -127,14 +133,21 @@ describe('reasons', () => {
   });
 
   for (const row of rows) {
-    const { reason, method = 'GET', isCookie = false } = row;
+    const { reason, method = 'GET', isCookie = false, isWithoutList = false } = row;
     const { decision, exitCode } = decisionOf(reason);
     const target = `${row.target ?? path}?${query}`;
     it(`${reason} is the same in the answer, the logs, the metrics and explain`, async () => {
-      const before = await counted(decision, reason);
       const authorization = await row.authorization();
       const sent = isCookie ? authorization.replace('Bearer ', 'Cookie: token=') : `Authorization: ${authorization}`;
-      const answer = await exchange(envoy.port, requestBytes(method, target, [sent, cookie]));
+      const ask = () => exchange(envoy.port, requestBytes(method, target, [sent, cookie]));
+      if (isWithoutList) {
+        await service.configure(configWithoutList);
+        service.hangUp();
+        configFile = writeFixture('reasons-without-list.json', configWithoutList);
+        await until(async () => reasonOf(await ask()) === reason);
+      }
+      const before = await counted(decision, reason);
+      const answer = await ask();
       const [requestId = ''] = headerValues(answer, 'x-request-id');
       const [line, accessLine] = await Promise.all([service.logLine(requestId), envoy.accessLogLine(requestId)]);
       const file = isCookie ? cookieConfigFile : configFile;

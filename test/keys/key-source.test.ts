@@ -139,11 +139,7 @@ describe('key source', () => {
         { jwks_uri: 'https://169.254.169.254/' },
         uri('must not have a link-local address: cloud metadata services use them'),
       ],
-      [
-        'a password',
-        { jwks_uri: 'https://a:b@a.test/' },
-        uri('must not contain a user name or a password'),
-      ],
+      ['a password', { jwks_uri: 'https://a:b@a.test/' }, uri('must not contain a user name or a password')],
       ['a file', { jwks_uri: 'file:///' }, uri('must be an absolute https:// URL of visible ASCII characters')],
     ];
     for (const [name, members, problem] of metadata) {

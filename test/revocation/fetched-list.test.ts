@@ -38,7 +38,14 @@ describe('revocation list by URL', () => {
     let inherited: Parameters<typeof createFetchedList>[0]['inherited'];
     const create = (changes: Partial<ListSettings> = {}) => {
       const list = createFetchedList({
-        settings: { url: publisher.url, refreshSeconds: 5, maxAgeSeconds: 600, timeoutSeconds: 3, ...settings, ...changes },
+        settings: {
+          url: publisher.url,
+          refreshSeconds: 5,
+          maxAgeSeconds: 600,
+          timeoutSeconds: 3,
+          ...settings,
+          ...changes,
+        },
         observer: {
           onFetched: event => void fetches.push(event),
           onUsable: () => {
@@ -134,7 +141,11 @@ describe('revocation list by URL', () => {
     ['an error', respond(500), 'status 500'],
     ['a 304 to no condition of ours', respond(304, ''), 'status 304'],
     ['a body without a byte', respond(200, ''), 'an empty body: an empty list is an empty line or a comment'],
-    ['an empty gzip', respond(200, gzipSync(''), { 'content-encoding': 'gzip' }), 'an empty body: an empty list is an empty line or a comment'],
+    [
+      'an empty gzip',
+      respond(200, gzipSync(''), { 'content-encoding': 'gzip' }),
+      'an empty body: an empty list is an empty line or a comment',
+    ],
     ['a bad entry', respond(200, `${entry('u-2')}{"sid":""}\n`), 'line 2 sid must not be empty'],
     ['half a list', respond(200, `${entry('u-2')}{"uid":"u-`), 'line 2 must be a JSON object on a line of its own'],
     [
@@ -147,9 +158,21 @@ describe('revocation list by URL', () => {
       'connection closed',
     ],
     ['40 MiB', respond(200, Buffer.alloc(40 * 2 ** 20, '#')), 'body too large'],
-    ['a gzip bomb', respond(200, gzipSync(Buffer.alloc(40 * 2 ** 20, '#')), { 'content-encoding': 'gzip' }), 'body too large'],
-    ['100,001 entries', respond(200, entry('u-2').repeat(100_001)), 'line 100001 the list must not have more than 100000 entries: remove those that have expired'],
-    ['a byte order mark', respond(200, `\ufeff${entry('u-2')}`), 'line 1 must not start with a byte order mark: save the file as UTF-8 without it'],
+    [
+      'a gzip bomb',
+      respond(200, gzipSync(Buffer.alloc(40 * 2 ** 20, '#')), { 'content-encoding': 'gzip' }),
+      'body too large',
+    ],
+    [
+      '100,001 entries',
+      respond(200, entry('u-2').repeat(100_001)),
+      'line 100001 the list must not have more than 100000 entries: remove those that have expired',
+    ],
+    [
+      'a byte order mark',
+      respond(200, `\ufeff${entry('u-2')}`),
+      'line 1 must not start with a byte order mark: save the file as UTF-8 without it',
+    ],
     ['a refused connection', publishing => publishing.stop(), 'connection refused'],
   ];
   for (const [name, publish, problem] of bad)
@@ -167,7 +190,12 @@ describe('revocation list by URL', () => {
       await publish(publisher);
       expect(await refresh()).to.include({ problem, change: undefined });
       expect(decision()).to.equal('u-1');
-      expect(list.status()).to.include({ state: 'usable', ageSeconds: 100, lastResult: 'failure', lastProblem: problem });
+      expect(list.status()).to.include({
+        state: 'usable',
+        ageSeconds: 100,
+        lastResult: 'failure',
+        lastProblem: problem,
+      });
       // The ETag of what was refused is not used.
       if (problem !== 'connection refused') {
         publisher.publish(entry('u-2'));
@@ -254,18 +282,19 @@ describe('revocation list by URL', () => {
       expect(alone.list.status().ageSeconds).to.be.within(200, 300);
     });
 
-    const unused: readonly (readonly [why: string, change: (folder: string) => Promise<unknown>, warning?: string])[] = [
-      ['damaged', async folder => writeFile(join(folder, await named(folder, '.jsonl')), entry('u-3')), 'damaged'],
-      ['without its bytes', async folder => rm(join(folder, await named(folder, '.jsonl'))), 'damaged'],
+    const unused: readonly (readonly [why: string, change: (folder: string) => Promise<unknown>, warning?: string])[] =
       [
-        'of another source',
-        async folder => {
-          const file = join(folder, await named(folder, '.json'));
-          await writeFile(file, (await readFile(file, 'utf8')).replace('revoked', 'other'));
-        },
-        'of another issuer or source',
-      ],
-    ];
+        ['damaged', async folder => writeFile(join(folder, await named(folder, '.jsonl')), entry('u-3')), 'damaged'],
+        ['without its bytes', async folder => rm(join(folder, await named(folder, '.jsonl'))), 'damaged'],
+        [
+          'of another source',
+          async folder => {
+            const file = join(folder, await named(folder, '.json'));
+            await writeFile(file, (await readFile(file, 'utf8')).replace('revoked', 'other'));
+          },
+          'of another issuer or source',
+        ],
+      ];
     for (const [why, change, warning] of unused)
       it(`is not used when it is ${why}`, async () => {
         const before = await listLab({ cacheDirectory });
