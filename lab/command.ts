@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { command as checkConfig } from '../src/commands/check-config.ts';
 import type { Command } from '../src/commands/command.ts';
+import { command as compare } from '../src/commands/compare.ts';
 import { command as drain } from '../src/commands/drain.ts';
 import { command as explain } from '../src/commands/explain.ts';
 import { command as health } from '../src/commands/health.ts';
@@ -26,6 +27,7 @@ export interface Outcome {
 
 const commands = {
   'check-config': checkConfig,
+  compare,
   drain,
   explain,
   health,

@@ -24,6 +24,10 @@ const commands: Readonly<
     load: () => import('./commands/verify.ts'),
   },
   test: { summary: 'test the policy with a table of requests', load: () => import('./commands/test.ts') },
+  compare: {
+    summary: 'say what a change of the configuration allows that was refused, and the opposite',
+    load: () => import('./commands/compare.ts'),
+  },
   render: {
     summary: 'print the settings of Envoy, Kubernetes, a mesh or a gateway for a configuration',
     load: () => import('./commands/render.ts'),

@@ -23,7 +23,7 @@ const floors: readonly (readonly string[])[] = [
 /** The same for the rooms of src/toolkit/: what several of them share is below. */
 const toolkitFloors: readonly (readonly string[])[] = [
   ['envoy-settings', 'offline'],
-  ['render', 'lint', 'explain', 'verify', 'policy-test', 'check-config', 'openapi'],
+  ['render', 'lint', 'explain', 'verify', 'policy-test', 'check-config', 'openapi', 'compare'],
   ['init'],
 ];
 

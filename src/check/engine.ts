@@ -156,7 +156,8 @@ export function createEngine(options: {
 
 const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
 
-function toPolicy(config: Config): Policy {
+/** The pure policy of a configuration. */
+export function toPolicy(config: Config): Policy {
   const { routes, roles, scopes, apps, account, token, identityHeaders, protectedResource } = config;
   return {
     identityPrefix: identityHeaders,

@@ -8,7 +8,7 @@ import { errorCode } from '../text/problem.ts';
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean };
-  readonly stderr: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
   /** The service logs to standard output; uncaught errors are written there too. */
   readonly log: LogDestination;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -40,12 +40,12 @@ interface CommandDefinition<Definitions extends OptionDefinitions> {
   readonly name: string;
   readonly usage: string;
   readonly options: Definitions;
-  /** Arguments that are not options: 1 at most; 0 if not given. */
+  /** How many arguments may be no options; 0 if not given. */
   readonly maxOperands?: number;
   /** Resolves to the exit code. Rejects with a CommandError for a problem that names options, never values: a value may be a token. */
   run(given: {
     readonly values: OptionValues<Definitions>;
-    readonly operand: string | undefined;
+    readonly operands: readonly string[];
     readonly args: readonly string[];
     readonly io: CommandIo;
   }): Promise<number>;
@@ -64,8 +64,8 @@ export function defineCommand<const Definitions extends OptionDefinitions>(
       const parsed = parseOptions(args, options, maxOperands);
       const { help, ...values } = parsed.values;
       if (help !== true) {
-        const [operand] = parsed.positionals;
-        return await definition.run({ values: values as OptionValues<Definitions>, operand, args, io });
+        const operands = parsed.positionals;
+        return await definition.run({ values: values as OptionValues<Definitions>, operands, args, io });
       }
       io.stdout.write(usage);
       return 0;
@@ -85,7 +85,7 @@ export function defineCommand<const Definitions extends OptionDefinitions>(
       const problem = usageProblemOf(error, args, all);
       throw new CommandError(`${problem}: account-authz ${name} --help lists the options`);
     }
-    throw new CommandError(`takes at most ${most} argument besides options`);
+    throw new CommandError(`takes at most ${most} argument${most === 1 ? '' : 's'} besides options`);
   }
 }
 

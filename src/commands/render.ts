@@ -46,7 +46,7 @@ export const command = defineCommand({
   usage,
   options,
   maxOperands: 1,
-  async run({ values, operand, args, io }) {
+  async run({ values, operands: [operand], args, io }) {
     const { config: file, out, force, ...chosenOptions } = values;
     const [name = '', ...rest] = args;
     const target = operand === name && Object.hasOwn(targets, name) ? targets[name] : undefined;

@@ -43,7 +43,7 @@ export const command = defineCommand({
     'without-files': { type: 'boolean', default: false },
   },
   maxOperands: 1,
-  async run({ values, operand, io }) {
+  async run({ values, operands: [operand], io }) {
     const { config: file, junit } = values;
     if (operand === undefined) throw new CommandError('the file of cases is required: account-authz test CASES.yaml');
     const settings = await loadFetchSettings('test', file, io, {

@@ -47,7 +47,7 @@ export const command = defineCommand({
     json: { type: 'boolean', default: false },
   },
   maxOperands: 1,
-  async run({ values, operand, io }) {
+  async run({ values, operands: [operand], io }) {
     const { config: file = defaultConfigFile, ca: caFile, json } = values;
     const url = operand === undefined ? undefined : parseGatewayUrl(operand, { allowHttp: values['allow-http'] });
     if (url === undefined) throw new CommandError(gatewayRule);

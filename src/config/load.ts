@@ -59,11 +59,11 @@ export interface LoadOptions {
   readonly readsRevocations?: boolean | 'if present' | 'if invalid';
 }
 
-const maxBytes = 256 * 1024;
+export const maxConfigBytes = 256 * 1024;
 
 /** `isRegular` refuses a pipe, which would block until somebody writes to it. */
 export function readConfigFile(file: string, { isRegular = false } = {}): Promise<FileContent> {
-  return isRegular ? loadRegularFile(file, maxBytes) : loadBoundedFile(file, maxBytes);
+  return isRegular ? loadRegularFile(file, maxConfigBytes) : loadBoundedFile(file, maxConfigBytes);
 }
 
 export async function loadConfig(file: string, options?: LoadOptions): Promise<LoadedConfig | Misconfiguration> {

@@ -1,0 +1,117 @@
+// Compares settings by their directions: everything that the engine is not asked about.
+import { isDeepStrictEqual } from 'node:util';
+import { type Direction, directionOf } from '../../config/directions.ts';
+import type { Config } from '../../config/schema.ts';
+import { isJsonObject, memberOf } from '../../json/strict-json.ts';
+import { normalizeTokenType } from '../../token/verifier.ts';
+import type { Both } from './path-classes.ts';
+
+export interface SettingChange {
+  readonly kind: 'more' | 'less' | 'other' | 'unordered';
+  /** As `check-config` names places: `issuers[0].audiences`. */
+  readonly setting: string;
+  /** Values, of a list those that the other side lacks; null: none. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** The items of these lists are known by a name. */
+const names: Readonly<Record<string, string>> = { issuers: 'issuer', public: 'path' };
+
+/** In the place of the folder of both, so that a relative name is the same wherever they lie. */
+export const configFolder = '/(the folder of the configuration)/';
+
+function inFolder(value: unknown): unknown {
+  if (typeof value === 'string') return value.startsWith(configFolder) ? value.slice(configFolder.length) : value;
+  if (!isJsonObject(value)) return value ?? null;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members.map(([name, member]) => [name, inFolder(member)]));
+}
+
+/** Of configurations as they are written, with defaults. */
+export function compareSettings([before, after]: Both<Config>): readonly SettingChange[] {
+  return changesIn('', '', before, after);
+}
+
+function changesIn(path: string, place: string, before: unknown, after: unknown): readonly SettingChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  const direction = directionOf(path);
+  const name = names[path];
+  if (name !== undefined) return ofNamedItems(path, name, listOf(before), listOf(after));
+  const haveMembers = isJsonObject(before) && isJsonObject(after);
+  const isWhole = !haveMembers || direction === 'policy' || direction === 'operator';
+  if (direction !== undefined && isWhole) return ofSetting(direction, place, before, after);
+  const members = new Set([before, after].flatMap(value => (isJsonObject(value) ? Object.keys(value) : [])));
+  const dot = path === '' ? '' : '.';
+  return [...members].flatMap(member =>
+    changesIn(`${path}${dot}${member}`, `${place}${dot}${member}`, memberOf(before, member), memberOf(after, member)),
+  );
+}
+
+/** An item that one side alone has is one change; its index is the new one where there is one. */
+function ofNamedItems(path: string, name: string, before: readonly unknown[], after: readonly unknown[]) {
+  const find = (items: readonly unknown[], item: unknown): number =>
+    items.findIndex(each => memberOf(each, name) === memberOf(item, name));
+  const added = after.flatMap((item, i) => {
+    const old = before[find(before, item)];
+    const place = `${path}[${i}]`;
+    if (old !== undefined) return changesIn(`${path}[]`, place, old, item);
+    return [{ kind: 'more', setting: place, before: null, after: shown(item, name) } as const];
+  });
+  const removed = before.flatMap((item, i) =>
+    find(after, item) === -1
+      ? [{ kind: 'less', setting: `${path}[${i}]`, before: shown(item, name), after: null } as const]
+      : [],
+  );
+  return [...added, ...removed];
+}
+
+function shown(item: unknown, name: string): unknown {
+  const methods = memberOf(item, 'methods');
+  return Array.isArray(methods) ? `${methods.join(', ')} ${String(memberOf(item, name))}` : memberOf(item, name);
+}
+
+function ofSetting(direction: Direction, setting: string, before: unknown, after: unknown): readonly SettingChange[] {
+  const change = (kind: SettingChange['kind']): readonly SettingChange[] => [
+    { kind, setting, before: inFolder(before), after: inFolder(after) },
+  ];
+  if (direction === 'policy' || direction === 'operator') return [];
+  if (direction === 'other' || direction === 'unordered') return change(direction);
+  if (Array.isArray(before) || Array.isArray(after)) return ofList(direction, setting, listOf(before), listOf(after));
+  if (typeof direction === 'object')
+    return change(direction.indexOf(String(after)) > direction.indexOf(String(before)) ? 'more' : 'less');
+  // A time that comes or goes with the setting that it is about, which has its own row.
+  if (typeof before !== typeof after && [before, after].some(value => typeof value === 'number')) return [];
+  const [lesser, greater] = [Number(before ?? 0), Number(after ?? 0)];
+  const isOrdered = typeof (before ?? after) !== 'string' && typeof (before ?? after) !== 'object';
+  if (isOrdered && lesser === greater) return [];
+  // A value where there was none, or none where there was one.
+  const grows = isOrdered ? greater > lesser : before === undefined;
+  if (!isOrdered && before !== undefined && after !== undefined) return change('unordered');
+  return change(grows === (direction !== 'less') ? 'more' : 'less');
+}
+
+function ofList(direction: Direction, setting: string, before: readonly unknown[], after: readonly unknown[]) {
+  const keyOf = (item: unknown): unknown =>
+    setting.endsWith('.tokenTypes') && typeof item === 'string' && item !== '' ? normalizeTokenType(item) : item;
+  const without = (items: readonly unknown[], others: readonly unknown[]): readonly unknown[] => {
+    const known = new Set(others.map(keyOf));
+    return items.filter(item => !known.has(keyOf(item)));
+  };
+  const [removed, added] = [without(before, after), without(after, before)];
+  const allowsLess = (item: unknown): boolean => direction === 'accounts' && String(item).startsWith('!');
+  return (['more', 'less'] as const).flatMap(kind => {
+    const was = removed.filter(item => allowsLess(item) === (kind === 'more'));
+    const is = added.filter(item => allowsLess(item) !== (kind === 'more'));
+    if (was.length === 0 && is.length === 0) return [];
+    return [{ kind, setting, before: listed(was), after: listed(is) }];
+  });
+}
+
+function listed(items: readonly unknown[]): unknown {
+  return items.length === 0 ? null : items.length === 1 ? items[0] : items;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
