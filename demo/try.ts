@@ -2,6 +2,7 @@
 // account-authz and Envoy with these files beside the authentication service of the demo. Sends requests of a user of two accounts, two that
 // are allowed and one that is refused. Stops on Ctrl-C, or with --once after the requests.
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { parse } from 'yaml';
@@ -15,8 +16,10 @@ import { ask, isEnvoyUnanswered, ownErrorNote, reasonOf } from './try-answers.ts
 import { openTryFolder, type TryFolder } from './try-folder.ts';
 
 const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--account NAME] [--path PATH] [--out DIR] [--any-ports] [--once]
+npm run try -- --upstream HOST:PORT --config FILE [--out DIR] [--any-ports]
 
   --upstream HOST:PORT   your service, on this machine
+  --config FILE          a configuration of yours, such as account-authz init prints, with the tokens of its issuers
   --route PATH           what to protect: '/api/orders/:account_id/*' is this path and everything under it
   --account NAME         which parameter of the routes is the account, if they have several
   --path PATH            a path that your service has, to ask for: '/api/orders/:account_id/open'; from the first route if not given
@@ -28,6 +31,7 @@ const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ..
 const { values } = parseArgs({
   options: {
     upstream: { type: 'string', default: '127.0.0.1:9000' },
+    config: { type: 'string' },
     route: { type: 'string', multiple: true, default: ['/api/orders/:account_id/*'] },
     account: { type: 'string' },
     path: { type: 'string' },
@@ -79,6 +83,9 @@ async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): P
   if (authentication === undefined) {
     const { config, tokenFile } = files;
     terminal.title(`${config.issuers[0]?.issuer ?? ''} issues the tokens: put one into ${tokenFile}, and send it`);
+    terminal.text(
+      '# 200 is the answer of your service; for an account that the token does not have: 403 account_mismatch',
+    );
     terminal.text(curlCommand(files, origin, 'ACCOUNT'));
     terminal.verdict(doneText, true);
     return true;
@@ -98,15 +105,12 @@ interface Files {
 }
 
 async function writeFiles(terminal: Terminal): Promise<Files> {
-  const { upstream, route: routes, out } = values;
-  const parameter = accountParameter(routes);
+  const { upstream, config: ownFile, out } = values;
   const folder = await openTryFolder(out);
-  const [configFile, envoyFile] = [folder.path('config.yaml'), folder.path('envoy.yaml')];
+  const configFile = ownFile ?? folder.path('config.yaml');
+  const envoyFile = folder.path('envoy.yaml');
   const ports = await (values['any-ports'] ? chooseFreePorts(usualPorts) : choosePorts(usualPorts));
-  const configText = await folder.write('config.yaml', configurationText(routes, parameter, ports));
-  terminal.title('The configuration: one file is the whole policy');
-  if (folder.isEdited('config.yaml')) terminal.text(keptNote(configFile, '--route and --account do not change it'));
-  terminal.text(configText.trimEnd());
+  const configText = await (ownFile === undefined ? writeConfig(folder, ports, terminal) : readFile(ownFile, 'utf8'));
 
   terminal.title('The bootstrap of Envoy, rendered from it');
   const listeners = ['--readiness-port', `${ports.ready}`, '--envoy-admin-port', `${ports.envoyAdmin}`];
@@ -118,7 +122,28 @@ async function writeFiles(terminal: Terminal): Promise<Files> {
   const check = ['check-config', '--config', configFile, '--envoy', envoyFile];
   terminal.text(`$ account-authz ${check.map(shellWord).join(' ')}`);
   terminal.text((await runProduct(check)).trimEnd().split('\n').at(-1) ?? '');
-  return { folder, configFile, envoyFile, tokenFile: folder.path('token.txt'), configText, config: parse(configText) };
+  return {
+    folder,
+    configFile,
+    envoyFile,
+    tokenFile: ownFile === undefined ? folder.path('token.txt') : 'token.txt',
+    configText,
+    config: parse(configText),
+  };
+}
+
+async function writeConfig(
+  folder: TryFolder,
+  ports: Parameters<typeof configurationText>[2],
+  terminal: Terminal,
+): Promise<string> {
+  const { route: routes } = values;
+  const text = await folder.write('config.yaml', configurationText(routes, accountParameter(routes), ports));
+  terminal.title('The configuration: one file is the whole policy');
+  if (folder.isEdited('config.yaml'))
+    terminal.text(keptNote(folder.path('config.yaml'), '--route and --account do not change it'));
+  terminal.text(text.trimEnd());
+  return text;
 }
 
 /** `authentication` is undefined if the tokens are another issuer's. */
@@ -128,7 +153,7 @@ async function startParts(
   stops: (() => Promise<unknown>)[],
 ): Promise<{ readonly origin: string; readonly authentication: AuthenticationService | undefined }> {
   terminal.title('Running');
-  const authentication = await startOwnIssuer(config);
+  const authentication = values.config === undefined ? await startOwnIssuer(config) : undefined;
   if (authentication !== undefined) {
     stops.push(() => authentication.stop());
     const note = `for trying: yours takes its place in ${configFile}`;

@@ -60,11 +60,10 @@ function choose(
   const isWeak = ({ source }: Candidate): boolean => weakSources.has(textOf(source));
   const strong = found.filter(each => !isWeak(each));
   const [best, ...others] = [...strong, ...found.filter(isWeak)];
-  // A role that the provider writes in the account is the narrower one.
+  // A role that the provider writes in the account is the narrower one. One role or a list of them is all the same to roles.
+  const kindOf = ({ kind }: Candidate): string => (field === 'role' && kind === 'one' ? 'list' : kind);
   const isAmbiguous =
-    best !== undefined &&
-    best.kind !== 'by account' &&
-    strong.some(each => each.kind !== best.kind && String(each.names) !== String(best.names));
+    best !== undefined && best.kind !== 'by account' && strong.some(each => kindOf(each) !== kindOf(best));
   return {
     source: best?.source,
     others: others.map(({ source }) => source),

@@ -309,7 +309,7 @@ function toYaml(source: ClaimSource): string {
 /** A text in YAML, in whatever place: plain where no reader takes it for something else, in quotes otherwise. */
 function word(text: string): string {
   if (
-    /^[A-Za-z/][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*$/.test(text) &&
+    /^[A-Za-z/][A-Za-z0-9_./@+*-]*(?::[A-Za-z0-9_./@+*-]+)*$/.test(text) &&
     !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text)
   )
     return text;

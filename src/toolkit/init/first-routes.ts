@@ -27,7 +27,7 @@ const stems = [/^acc(?:ount)?$/, /^tenant$/, /^org(?:ani[sz]ation)?$/, /^workspa
 function stemOf(name: string): number {
   const plain = toPlainName(name)
     .replace(/^x(?=.{3})/, '')
-    .replace(/(?:id|uuid|slug|name|number)$/, '');
+    .replace(/(?:[gsu]?id|uuid|slug|name|number)$/, '');
   return stems.findIndex(stem => stem.test(plain));
 }
 

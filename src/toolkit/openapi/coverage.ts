@@ -119,7 +119,7 @@ export function coverOperations({ operations, problems }: Operations, config: Co
       return where === 'header' && account.headers.includes(name.toLowerCase());
     });
     for (const [i, segment] of segments.entries())
-      if (accountAt.has(i) && segment.kind === 'literal')
+      if (accountAt.has(i) && segment.kind !== 'parameter')
         report(
           'information',
           `${segment.text} stands where ${match.route} has the account: only a token of an account of that name may call it`,
