@@ -67,6 +67,8 @@ async function tryIt(): Promise<void> {
   try {
     const isAsExpected = await protect(terminal, stops);
     if (!isAsExpected) process.exitCode = 1;
+    // Neither a signal handler nor the children keep this process alive.
+    setInterval(() => undefined, 60_000);
     if (isAsExpected && !values.once) await interrupted;
   } catch (error) {
     terminal.verdict(messageOf(error), false);
@@ -259,11 +261,11 @@ async function runProduct(args: readonly string[]): Promise<string> {
 }
 
 function targetOf({ routes, account: { parameter = 'account_id' } = {} }: UsedConfig, account: string): string {
-  const route = values.path ?? routes[0]?.path ?? '/';
   const isAccount = (segment: string): boolean => segment === `:${parameter}`;
-  const segments = route.replace(/\/\*$/, '').split('/');
+  const own = values.config && routes.find(({ path }) => path.split('/').some(isAccount))?.path;
+  const segments = (values.path ?? own ?? routes[0]?.path ?? '/').replace(/\/\*$/, '').split('/');
   const path = segments.map(each => (isAccount(each) ? account : each.replace(/^:.*/, 'x'))).join('/');
-  return segments.some(isAccount) ? path : `${path}?account_id=${account}`;
+  return segments.some(isAccount) || values.config !== undefined ? path : `${path}?account_id=${account}`;
 }
 
 function keptNote(file: string, effect: string): string {

@@ -87,6 +87,19 @@ describe('npm run try', () => {
     }
   });
 
+  it('runs a configuration of its reader as it is, and names its issuer', async () => {
+    const [listen, admin] = await freePorts(2);
+    const config = join(own(), 'mine.yaml');
+    const issuer = { issuer: 'https://idp.invalid', audiences: ['api'], jwksUrl: 'https://idp.invalid/jwks' };
+    const routes = [{ path: '/v1/prices' }, { path: '/v1/:tenant/*' }];
+    const ports = { listen: `127.0.0.1:${listen}`, admin: `127.0.0.1:${admin}` };
+    const policy = { routes, account: { parameter: 'tenant' }, roles: { owner: ['GET'] } };
+    writeFileSync(config, JSON.stringify({ ...ports, issuers: [issuer], ...policy }));
+    const { code, stdout } = await runTry(own(), '--config', config);
+    expect(stdout).to.match(/https:\/\/idp\.invalid issues the tokens.*http:\/\/127\.0\.0\.1:\d+\/v1\/ACCOUNT$/ms);
+    expect(code).to.equal(0);
+  });
+
   it('takes 503 of the service itself for its answer, and that of Envoy for none', () => {
     const answer = { status: 503, headers: {} };
     expect(isEnvoyUnanswered({ ...answer, body: 'closed for repairs' })).to.equal(false);

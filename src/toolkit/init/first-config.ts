@@ -168,7 +168,10 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
         'cnf: the token is bound to a key of its client, and is refused without it (docs/client-certificates.md)',
       );
     const settings = lines.some(line => !line.startsWith('  #'));
-    return `${settings ? 'token:\n' : ''}${lines.join('')}`;
+    // It is removed otherwise.
+    const readsToken = operations?.some(({ access }) => access === 'protected' || access === 'optional') ?? false;
+    const forward = `${settings ? '  #' : '# token: {'} forward: true${settings ? '' : ' }'}   # for an API that reads the token itself\n`;
+    return `${settings ? 'token:\n' : ''}${lines.join('')}${readsToken ? forward : ''}`;
   }
 
   function policyLines(): string {

@@ -1,4 +1,5 @@
 // `init`: the configuration that it prints accepts the token that it was made from, or says what must be chosen.
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { type Outcome, runCommand } from '../../../lab/command.ts';
@@ -231,6 +232,23 @@ describe('init', () => {
       const { code, stdout, stderr } = await runCommand('init', [], { input });
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.match(line);
+    });
+  }
+
+  // One small API each, as the framework itself describes it: fixtures/openapi says by which version.
+  for (const file of ['fastapi.json', 'nestjs.json', 'springdoc.json', 'drf-spectacular.yaml', 'huma.yaml']) {
+    it(`covers the document of a framework: ${file}`, async () => {
+      const openapi = fileURLToPath(new URL(`../../fixtures/openapi/${file}`, import.meta.url));
+      const { config, code, stdout, stderr } = await init(usual, {}, ['--openapi', openapi]);
+      expect(code, stderr).to.equal(0);
+      const account = file === 'springdoc.json' ? 'accountId' : 'account_id';
+      expect(config.routes).to.deep.equal([{ path: '/api/*' }, { path: `/api/accounts/:${account}/*` }]);
+      expect(config.public).to.deep.equal([{ path: '/healthz' }]);
+      const made = writeFixture('config.yaml', stdout);
+      const covered = await runCommand('check-config', ['--config', made, '--openapi', openapi, '--json']);
+      const { operations, problems } = JSON.parse(covered.stdout);
+      expect([covered.code, operations.length]).to.deep.equal([0, 5]);
+      expect(problems.at(-1).message).to.match(/^5 operations: .*1 checked.*2 nobody.*1 public/);
     });
   }
 
