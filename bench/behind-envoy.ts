@@ -1,23 +1,31 @@
 // Client requests through a real Envoy, which shares the servers' core with the service: the shipped envoy.yaml with one service or another, or with Envoy's own filters.
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Document, isMap, isSeq, parse } from 'yaml';
 import { startEnvoy } from '../lab/envoy.ts';
 import { connectionManagerPath, httpFilterPath } from '../lab/envoy-bootstrap.ts';
 import { freePorts } from '../lab/free-ports.ts';
-import { ask, type Request } from './load.ts';
+import { ask, project, type Request } from './load.ts';
 import { type BenchToken, clientHeaders, host, pathOf } from './requests.ts';
 import { pin, type Server, type Workbench } from './workbench.ts';
 
 const extAuthz = 'envoy.filters.http.ext_authz';
 const rbac = 'envoy.filters.http.rbac';
 
-export const variants = {
-  alone: 'Envoy, no check',
-  known: 'account-authz',
-  'jwt-authn': "Envoy's own jwt_authn and rbac filters",
-  opa: 'opa-envoy-plugin',
-} as const;
-export type Variant = keyof typeof variants;
+/** `service`: the contender that is asked. */
+export const variants = [
+  { name: 'alone', title: 'Envoy, no check' },
+  { name: 'known', title: 'account-authz over TCP', service: 'known' },
+  { name: 'known-unix', title: 'account-authz over a Unix socket', service: 'known-unix' },
+  {
+    name: 'known-before',
+    title: 'account-authz before, over TCP, with the envoy.yaml of then',
+    service: 'known-before',
+  },
+  { name: 'jwt-authn', title: "Envoy's own jwt_authn and rbac filters" },
+  { name: 'opa', title: 'opa-envoy-plugin', service: 'opa' },
+] as const satisfies readonly { readonly name: string; readonly title: string; readonly service?: string }[];
+export type Variant = (typeof variants)[number];
 
 export function clientRequest(token: BenchToken, account = token.account): Request {
   const headers = { ...clientHeaders, ':authority': host, authorization: `Bearer ${token.text}` };
@@ -25,7 +33,8 @@ export function clientRequest(token: BenchToken, account = token.account): Reque
 }
 
 export interface RunningVariant {
-  readonly port: number;
+  readonly name: string;
+  readonly address: string;
   readonly pids: readonly number[];
   /** The length of the upstream's answer. */
   readonly answerBytes: number;
@@ -33,28 +42,32 @@ export interface RunningVariant {
 }
 
 /** `service`: of the variants that call one. */
-export async function startVariant(bench: Workbench, variant: Variant, service?: Server): Promise<RunningVariant> {
+export async function startVariant(bench: Workbench, { name }: Variant, service?: Server): Promise<RunningVariant> {
   const [upstream = 0] = await freePorts(1);
-  const own = variant === 'jwt-authn' ? await ownFilters(bench) : [];
+  const own = name === 'jwt-authn' ? await ownFilters(bench) : [];
+  const checkout = service?.checkout ?? project;
   const envoy = await startEnvoy({
+    bootstrap: await readFile(join(checkout, 'envoy.yaml'), 'utf8'),
     upstream,
-    ...(service === undefined ? {} : { authz: `127.0.0.1:${service.port}` }),
+    ...(service === undefined ? {} : { authz: service.address }),
     edit(bootstrap) {
       addUpstream(bootstrap, upstream);
       if (service === undefined) replaceCheck(bootstrap, own);
       // It reads the header map, which is Envoy's default.
-      if (variant === 'opa') bootstrap.setIn([...httpFilterPath(bootstrap, extAuthz), 'encode_raw_headers'], false);
+      if (name === 'opa') bootstrap.setIn([...httpFilterPath(bootstrap, extAuthz), 'encode_raw_headers'], false);
     },
   });
   await pin(envoy.pid, bench.cores?.server);
+  const address = `127.0.0.1:${envoy.port}`;
   const [known = bench.tokens.forged] = bench.tokens.good;
-  const served = await ask(envoy.port, clientRequest(known));
+  const served = await ask(address, clientRequest(known));
   const refused = [clientRequest(known, 'acct-other1'), clientRequest(bench.tokens.forged)];
-  const others = await Promise.all(refused.map(request => ask(envoy.port, request)));
-  if (served.status !== 200 || (variant !== 'alone' && others.some(({ status }) => status === 200)))
-    throw new Error(`${variant}: ${[served, ...others].map(({ status }) => status)}`);
+  const others = await Promise.all(refused.map(request => ask(address, request)));
+  if (served.status !== 200 || (name !== 'alone' && others.some(({ status }) => status === 200)))
+    throw new Error(`${name}: ${[served, ...others].map(({ status }) => status)}`);
   return {
-    port: envoy.port,
+    name,
+    address,
     pids: service === undefined ? [envoy.pid] : [envoy.pid, service.pid],
     answerBytes: served.body.length,
     stop: () => envoy.stop(),

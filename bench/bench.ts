@@ -7,19 +7,19 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { defaultEnvoyVersion } from '../lab/envoy.ts';
 import { megabytes } from '../lab/process-usage.ts';
-import { clientRequest, startVariant, type Variant, variants } from './behind-envoy.ts';
+import { clientRequest, startVariant, variants } from './behind-envoy.ts';
 import { type Contender, makeContenders } from './contenders.ts';
-import { callInTurn, checkHeaders, endlessly, type Figures, repeat } from './load.ts';
+import { checkHeaders, type Figures, load, project } from './load.ts';
 import { toText } from './report/table.ts';
 import { floorsOf, type Results, tablesOf, toPage, toPicture } from './report.ts';
-import { checkCall, checkPath } from './requests.ts';
-import { askCheck, project, type Server, startWorkbench, type Workbench } from './workbench.ts';
+import { checkPath } from './requests.ts';
+import { askCheck, type Server, startWorkbench, type TokenSet, type Workbench } from './workbench.ts';
 
 const usage = `npm run bench -- [options]
 
   --trial              in seconds: shows that the bench runs here, not how fast anything is
   --only NAME,...      the throughput of these contenders alone
-  --beside REVISION    the throughput of a known token beside that of another commit of account-authz, and nothing else
+  --beside REVISION    another commit of account-authz with the flags of its image: known, new, forged and behind Envoy, and nothing else
   --node-options=TEXT  flags for the Node of all contenders in JavaScript, in the place of the image's
 `;
 const { values } = parseArgs({
@@ -41,15 +41,16 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 /** New tokens: more than the cache holds, so that each is evicted before it comes again. */
 const whole = {
-  rounds: 10,
+  rounds: 8,
   fewRounds: 4,
-  seconds: 2,
-  warmSeconds: 1,
+  seconds: 1.5,
+  warmSeconds: 0.5,
   sidecarSeconds: 20,
   rotation: 10_000,
   newTokens: 24_000,
+  large: 4000,
 };
-const trial = {
+const trial: typeof whole = {
   rounds: 1,
   fewRounds: 1,
   seconds: 1,
@@ -57,15 +58,18 @@ const trial = {
   sidecarSeconds: 2,
   rotation: 1000,
   newTokens: 1000,
+  large: 100,
 };
 const form = values.trial ? trial : whole;
 const sidecarPerSecond = 200;
-const only = values.beside === undefined ? (values.only?.split(',') ?? []) : ['known', 'known-beside'];
+/** Before the flags and the signature of today; the contract compares with it. */
+const reference = 'cb3c0105';
+const compared = ['known', 'new', 'forged'].flatMap(name => [name, `${name}-before`]);
+const only = values.beside === undefined ? (values.only?.split(',') ?? []) : [...compared, 'known-unix'];
 const isPart = only.length > 0;
 
-const bench = await startWorkbench(form.rotation + form.newTokens, values['node-options']?.split(' '));
+const bench = await startWorkbench(form, values['node-options']?.split(' '));
 const started = new Map<string, Server>();
-const inTurnOf = new Map<string, Generator<Buffer, never>>();
 try {
   const results = await measure(bench);
   for (const { title, table } of tablesOf(results))
@@ -84,12 +88,12 @@ try {
 
 async function measure(bench: Workbench): Promise<Results> {
   const [contenders, absent, start]: [Contender[], string[], Map<string, number[]>] = [[], [], new Map()];
-  for (const contender of await makeContenders(bench, only, values.beside)) {
+  for (const contender of await makeContenders(bench, only, values.beside ?? reference)) {
     console.error(`starting ${contender.name}; the first time this builds it`);
     try {
       const server = await contender.start();
       started.set(contender.name, server);
-      if (contender.name !== 'nothing') await expectRightAnswers(server);
+      if (!contender.name.startsWith('nothing')) await expectRightAnswers(server);
       contenders.push(contender);
       start.set(contender.name, [server.startMs]);
     } catch (error) {
@@ -97,10 +101,13 @@ async function measure(bench: Workbench): Promise<Results> {
       absent.push(`${contender.name}: ${error instanceof Error ? error.message.trim().split('\n').at(-1) : error}`);
     }
   }
-  const calls = await inTurn('calls', form.rounds, contenders, contender =>
-    measureCalls(contender, started.get(contender.name)),
+  // Once without measuring, until each has its compiled code.
+  const warmUp = values.trial ? [] : contenders;
+  for (const { name, tokens } of warmUp) await measureCalls(tokens, started.get(name), 3);
+  const calls = await inTurn('calls', form.rounds, contenders, ({ name, tokens }) =>
+    measureCalls(tokens, started.get(name)),
   );
-  const envoy = isPart ? new Map<string, Figures[]>() : await measureBehindEnvoy();
+  const envoy = values.only === undefined ? await measureBehindEnvoy() : new Map<string, Figures[]>();
   // The servers that are left would disturb what is measured at a low rate.
   for (const server of started.values()) await server.stop();
   started.clear();
@@ -125,50 +132,39 @@ async function inTurn<Item extends { readonly name: string }, Value>(
 }
 
 /** A good token is allowed, another account and a forged signature are refused. */
-async function expectRightAnswers({ port }: Server): Promise<void> {
+async function expectRightAnswers({ address }: Server): Promise<void> {
   const { good, forged } = bench.tokens;
-  const asked = [askCheck(port, good[0]), askCheck(port, good[0], 'acct-other1'), askCheck(port, forged)];
+  const asked = [askCheck(address, good[0]), askCheck(address, good[0], 'acct-other1'), askCheck(address, forged)];
   const codes = (await Promise.all(asked)).map(({ code }) => code);
   if (codes[0] !== 0 || codes[1] === 0 || codes[2] === 0) throw new Error(`wrong answers: codes ${codes}`);
 }
 
-async function measureCalls({ tokens }: Pick<Contender, 'tokens'>, server: Server | undefined): Promise<Figures> {
+async function measureCalls(tokens: TokenSet, server?: Server, seconds = form.seconds): Promise<Figures> {
   if (server === undefined) throw new Error('a contender that was not started');
-  const { good, forged } = bench.tokens;
-  const { seconds, warmSeconds, rotation } = form;
-  const pids = [server.pid];
-  const token = tokens === 'forged' ? forged : good[0];
-  const answerBytes = (await askCheck(server.port, token)).framed.length;
-  if (token !== undefined && (tokens === 'known' || tokens === 'forged')) {
-    const file = await bench.file(`${tokens}.bin`, checkCall(token));
-    return repeat(server.port, { path: checkPath, headers: checkHeaders }, file, answerBytes, {
-      seconds,
-      warmSeconds,
-      pids,
-    });
-  }
-  const set = tokens === 'rotation' ? good.slice(0, rotation) : good.slice(rotation);
-  // A new token comes from where the last round has ended, or the cache would still have it.
-  const calls = inTurnOf.get(tokens) ?? endlessly(set.map(each => checkCall(each)));
-  inTurnOf.set(tokens, calls);
-  const run = { calls, answerBytes: [answerBytes], pids };
-  await callInTurn(server.port, { ...run, seconds: warmSeconds });
-  return callInTurn(server.port, { ...run, seconds });
+  const { good, large, forged } = bench.tokens;
+  const one = { known: good[0], rotation: good[0], new: good[0], large: large[0], forged }[tokens];
+  return load(server.address, {
+    path: checkPath,
+    headers: checkHeaders,
+    callsFile: await bench.calls(tokens),
+    answerBytes: [(await askCheck(server.address, one)).framed.length],
+    pids: [server.pid],
+    warmSeconds: form.warmSeconds,
+    seconds,
+  });
 }
 
 async function measureBehindEnvoy(): Promise<Map<string, Figures[]>> {
-  const names = Object.keys(variants) as Variant[];
   const [known = bench.tokens.forged] = bench.tokens.good;
   const running = [];
   try {
-    for (const name of names) {
-      const callsService = name === 'known' || name === 'opa';
-      const service = started.get(name);
-      if (callsService && service === undefined) continue;
-      running.push({ name, ...(await startVariant(bench, name, callsService ? service : undefined)) });
+    for (const variant of variants) {
+      const service = 'service' in variant ? started.get(variant.service) : undefined;
+      if ('service' in variant && service === undefined) continue;
+      running.push(await startVariant(bench, variant, service));
     }
-    return await inTurn('behind Envoy', form.fewRounds, running, ({ port, answerBytes, pids }) =>
-      repeat(port, clientRequest(known), undefined, answerBytes, { ...form, pids }),
+    return await inTurn('behind Envoy', form.rounds, running, ({ address, answerBytes, pids }) =>
+      load(address, { ...clientRequest(known), ...form, answerBytes: [answerBytes], pids }),
     );
   } finally {
     for (const each of running) await each.stop();
@@ -190,29 +186,35 @@ async function measureMemory(
       await server.stop();
     }
   };
-  const underLoad = (tokens: 'known' | 'rotation') => ({
+  const underLoad = (tokens: 'known' | 'rotation' | 'large') => ({
     name: tokens,
     take: () =>
       withServer('known', async server => {
         // Each token of the set comes twice at least.
         for (let calls = 0; calls < 2 * form.rotation; )
-          calls += (await measureCalls({ tokens }, server)).perSecond * form.seconds;
+          calls += (await measureCalls(tokens, server)).perSecond * form.seconds;
         return megabytes(server.pid, 'VmHWM');
       }),
   });
   const sidecar = (name: 'nothing' | 'known') => ({
     name: `sidecar-${name}`,
     take: () =>
-      withServer(name, async ({ port, pid }) => {
-        const [known] = bench.tokens.good;
-        const { framed } = await askCheck(port, known);
-        const calls = endlessly(known === undefined ? [] : [checkCall(known)]);
-        const run = { calls, answerBytes: [framed.length], pids: [pid], perSecond: sidecarPerSecond };
-        await callInTurn(port, { ...run, seconds: form.sidecarSeconds });
+      withServer(name, async ({ address, pid }) => {
+        const answer = await askCheck(address, bench.tokens.good[0]);
+        await load(address, {
+          path: checkPath,
+          headers: checkHeaders,
+          callsFile: await bench.calls('known'),
+          answerBytes: [answer.framed.length],
+          pids: [pid],
+          warmSeconds: 0,
+          seconds: form.sidecarSeconds,
+          perSecond: sidecarPerSecond,
+        });
         return megabytes(pid, 'RssAnon');
       }),
   });
-  const items = [underLoad('known'), underLoad('rotation'), sidecar('nothing'), sidecar('known')];
+  const items = [underLoad('known'), underLoad('rotation'), underLoad('large'), sidecar('nothing'), sidecar('known')];
   return inTurn('memory', form.fewRounds, items, ({ take }) => take());
 }
 

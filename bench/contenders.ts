@@ -6,15 +6,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { freePorts } from '../lab/free-ports.ts';
+import { cache, goProgram, project } from './load.ts';
 import { audience, issuer } from './requests.ts';
 import {
   askCheck,
-  cache,
-  project,
+  imageRuntime,
   type Server,
   type ServerCommand,
   startProduct,
   startServer,
+  type TokenSet,
   type Workbench,
 } from './workbench.ts';
 
@@ -22,62 +23,75 @@ export interface Contender {
   readonly name: string;
   readonly title: string;
   readonly family: 'product' | 'floor' | 'peer';
-  /** `known`, `forged`: one token again and again; the others: many in turn. */
-  readonly tokens: 'known' | 'rotation' | 'new' | 'forged';
+  /** What its calls carry. */
+  readonly tokens: TokenSet;
   start(): Promise<Server>;
 }
 
 const run = promisify(execFile);
 const peers = join(project, 'bench', 'peers');
 
-/** `beside`: a revision whose account-authz is a contender too. */
-export async function makeContenders(
-  bench: Workbench,
-  names: readonly string[],
-  beside?: string,
-): Promise<Contender[]> {
-  const product = (name: string, title: string, tokens: Contender['tokens'], checkout?: string): Contender => ({
-    name,
-    title,
-    tokens,
-    family: 'product',
-    start: () => startProduct(bench, checkout),
-  });
+/** `before`: a revision whose account-authz, with the flags of its image, is a contender too. */
+export async function makeContenders(bench: Workbench, names: readonly string[], before: string): Promise<Contender[]> {
+  const besides = async () => {
+    const checkout = await checkoutOf(before);
+    return { checkout, flags: (await imageRuntime(checkout)).flags };
+  };
+  const product = (name: string, title: string, tokens: TokenSet, socket = false): Contender[] => [
+    { name, title: `account-authz, ${title}`, tokens, family: 'product', start: () => startProduct(bench, { socket }) },
+  ];
+  const compared = (tokens: TokenSet, title: string): Contender[] => [
+    ...product(tokens, title, tokens),
+    {
+      name: `${tokens}-before`,
+      title: `account-authz at ${before}, ${title}`,
+      tokens,
+      family: 'floor',
+      start: async () => startProduct(bench, await besides()),
+    },
+  ];
   /** `command` is made when the contender starts. */
   const other = (
-    who: Pick<Contender, 'name' | 'title' | 'family'>,
+    who: Pick<Contender, 'name' | 'title' | 'family'> & { readonly tokens?: TokenSet },
     command: (port: number, otherPort: number) => Promise<ServerCommand>,
   ): Contender => ({
-    ...who,
     tokens: 'known',
+    ...who,
     async start() {
       const [port = 0, otherPort = 0] = await freePorts(2);
-      return startServer(bench, port, await command(port, otherPort));
+      return startServer(bench, `127.0.0.1:${port}`, await command(port, otherPort));
     },
   });
   const optionsOf = async (port: number): Promise<string> => {
     const [protoDirectory, answerFile] = [join(project, 'proto'), await answerFileOf(bench)];
     return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: bench.issuer.jwksUrl });
   };
+  const nothing = (flags: readonly string[]) => async (port: number) => {
+    const outfile = join(cache, 'nothing.mjs');
+    const common = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
+    await build({ ...common, entryPoints: [join(peers, 'node', 'nothing.ts')], outfile });
+    const { node: command, environment } = bench.runtime;
+    return { command, args: [...flags, outfile, await optionsOf(port)], environment };
+  };
+  const goJwt = async (port: number): Promise<ServerCommand> => ({
+    command: await goProgram('peers/go', './jwt'),
+    args: [await optionsOf(port)],
+  });
   const contenders = [
-    other({ name: 'nothing', title: 'a gRPC service in Node that decides nothing', family: 'floor' }, async port => {
-      const outfile = join(cache, 'nothing.mjs');
-      const common = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
-      await build({ ...common, entryPoints: [join(peers, 'node', 'nothing.ts')], outfile });
-      const { node: command, flags, environment } = bench.runtime;
-      return { command, args: [...flags, outfile, await optionsOf(port)], environment };
-    }),
-    product('known', 'account-authz, one known token', 'known'),
-    ...(beside === undefined
-      ? []
-      : [product('known-beside', `account-authz of ${beside}, one known token`, 'known', await checkoutOf(beside))]),
-    product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
-    product('new', 'account-authz, every token new', 'new'),
-    product('forged', 'account-authz, refuses a forged signature', 'forged'),
-    other({ name: 'go-jwt', title: 'a Go service that verifies each token', family: 'peer' }, async port => ({
-      command: await goProgram('go', './jwt'),
-      args: [await optionsOf(port)],
-    })),
+    other(
+      { name: 'nothing', title: 'a gRPC service in Node that decides nothing', family: 'floor' },
+      nothing(bench.runtime.flags),
+    ),
+    other({ name: 'nothing-before', title: `the same with the flags of ${before}`, family: 'floor' }, async port =>
+      nothing((await besides()).flags)(port),
+    ),
+    ...compared('known', 'one known token'),
+    ...product('known-unix', 'the same over a Unix socket', 'known', true),
+    ...product('rotation', '10,000 known tokens in turn', 'rotation'),
+    ...compared('new', 'every token new'),
+    ...compared('forged', 'refuses a forged signature'),
+    other({ name: 'go-jwt', title: 'a Go service that verifies each token: one', family: 'peer' }, goJwt),
+    other({ name: 'go-jwt-new', title: 'the same: every token new', family: 'peer', tokens: 'new' }, goJwt),
     other(
       { name: 'opa', title: 'opa-envoy-plugin, the same policy in Rego', family: 'peer' },
       async (port, otherPort) => {
@@ -87,7 +101,7 @@ export async function makeContenders(
         const plugin = 'plugins.envoy_ext_authz_grpc';
         const settings = ['skip-request-body-parse=true', `addr=127.0.0.1:${port}`, 'path=envoy/authz/allow'];
         return {
-          command: await goProgram('opa', 'github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin'),
+          command: await goProgram('peers/opa', 'github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin'),
           args: [
             'run',
             '--server',
@@ -105,7 +119,7 @@ export async function makeContenders(
       },
     ),
     other({ name: 'authorino', title: 'Authorino, the same policy', family: 'peer' }, async port => ({
-      command: await goProgram('authorino', '.'),
+      command: await goProgram('peers/authorino', '.'),
       args: [`127.0.0.1:${port}`, join(peers, 'authorino', 'auth-config.yaml'), bench.issuer.url],
     })),
   ];
@@ -118,20 +132,11 @@ let answerFile: Promise<string> | undefined;
 function answerFileOf(bench: Workbench): Promise<string> {
   answerFile ??= (async () => {
     const server = await startProduct(bench);
-    const { message } = await askCheck(server.port, bench.tokens.good[0]);
+    const { message } = await askCheck(server.address, bench.tokens.good[0]);
     await server.stop();
     return bench.file('allow.bin', message);
   })();
   return answerFile;
-}
-
-// The first build downloads the modules of go.sum and takes minutes; Go keeps the result.
-async function goProgram(module: string, packagePath: string): Promise<string> {
-  const output = join(cache, `${module}-peer`);
-  const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' };
-  const options = { cwd: join(peers, module), env, timeout: 30 * 60_000 };
-  await run('go', ['build', '-o', output, packagePath], options);
-  return output;
 }
 
 /** The folder of a revision, unpacked and built with the packages of this one. */

@@ -18,6 +18,8 @@ export interface Tokens {
   readonly publicPem: string;
   /** Valid, each for an account of its own. */
   readonly good: readonly BenchToken[];
+  /** The same with 180 accounts in each: 7 KB, about the largest that is accepted. */
+  readonly large: readonly BenchToken[];
   /** The first of them with a signature that nobody made. */
   readonly forged: BenchToken;
 }
@@ -29,37 +31,45 @@ export interface BenchToken {
 
 const signed = promisify(cryptoSign) as (hash: string, data: Buffer, key: KeyObject) => Promise<Buffer>;
 
-export async function createTokens(count: number): Promise<Tokens> {
+export async function createTokens(count: number, largeCount: number): Promise<Tokens> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
   const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const kid = createHash('sha256').update(publicPem).digest('base64url').slice(0, 16);
   const issuedAt = Math.floor(Date.now() / 1000) - 60;
-  const inputOf = (account: string): string =>
-    `${segment({ alg: 'RS256', typ: 'JWT', kid })}.${segment(claimsOf(account, issuedAt))}`;
-  const good: BenchToken[] = [];
+  const inputOf = (account: string, acc: unknown): string =>
+    `${segment({ alg: 'RS256', typ: 'JWT', kid })}.${segment({ ...claimsOf(account, issuedAt), acc })}`;
   // Node's thread pool signs on all cores; in batches, so that the queue stays short.
-  while (good.length < count) {
-    const numbers = Array.from({ length: Math.min(256, count - good.length) }, (_, i) => good.length + i);
-    const made = numbers.map(async number => {
-      const account = `acct-${String(number).padStart(6, '0')}`;
-      const input = inputOf(account);
-      const signature = await signed('sha256', Buffer.from(input), privateKey);
-      return { account, text: `${input}.${signature.toString('base64url')}` };
-    });
-    good.push(...(await Promise.all(made)));
-  }
+  const tokensOf = async (number: number, accOf: (account: string) => unknown): Promise<BenchToken[]> => {
+    const tokens: BenchToken[] = [];
+    while (tokens.length < number) {
+      const numbers = Array.from({ length: Math.min(256, number - tokens.length) }, (_, i) => tokens.length + i);
+      const made = numbers.map(async each => {
+        const account = `acct-${String(each).padStart(6, '0')}`;
+        const input = inputOf(account, accOf(account));
+        const signature = await signed('sha256', Buffer.from(input), privateKey);
+        return { account, text: `${input}.${signature.toString('base64url')}` };
+      });
+      tokens.push(...(await Promise.all(made)));
+    }
+    return tokens;
+  };
+  const good = await tokensOf(count, account => account);
+  const large = await tokensOf(largeCount, account => [
+    account,
+    ...Array.from({ length: 179 }, (_, i) => `${account}-of-the-group-${100 + i}`),
+  ]);
   const [{ account } = { account: '' }] = good;
-  const forged = { account, text: `${inputOf(account)}.${randomBytes(256).toString('base64url')}` };
+  const forged = { account, text: `${inputOf(account, account)}.${randomBytes(256).toString('base64url')}` };
   const publicJwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' };
-  return { publicJwk, publicPem, good, forged };
+  return { publicJwk, publicPem, good, large, forged };
 }
 
-// Of one length for all accounts, and so are the answers: load.ts compares lengths.
+// Of one length for all accounts, and so are the answers: the generator compares lengths.
 function claimsOf(account: string, iat: number): Readonly<Record<string, unknown>> {
   const user = `user-${account}`;
   const jti = `8c1f9d2e-0b7a-4f6c-9a51-${account}`;
   const [iss, aud] = [issuer, audience];
-  return { iss, aud, iat, exp: iat + 12 * 3600, jti, sub: user, uid: user, app: 'web', acc: account, role: 'member' };
+  return { iss, aud, iat, exp: iat + 12 * 3600, jti, sub: user, uid: user, app: 'web', role: 'member' };
 }
 
 function segment(value: unknown): string {

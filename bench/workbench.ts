@@ -6,17 +6,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { freePorts } from '../lab/free-ports.ts';
 import { startTestIssuer, type TestIssuer } from '../lab/test-issuer.ts';
 import { authorizationService } from '../src/envoy/protocol.ts';
-import { ask, checkHeaders } from './load.ts';
+import { ask, cache, checkHeaders, project } from './load.ts';
 import { audience, type BenchToken, checkCall, checkPath, createTokens, issuer, type Tokens } from './requests.ts';
 
-export const project = fileURLToPath(new URL('../', import.meta.url));
-export const cache = join(project, '.cache', 'bench');
 const run = promisify(execFile);
 
 export interface Workbench {
@@ -25,8 +22,12 @@ export interface Workbench {
   readonly runtime: Runtime;
   /** undefined if processes cannot be pinned: no taskset, or one core. */
   readonly cores: { readonly server: number; readonly load: number } | undefined;
-  /** Writes a file that is deleted with the workbench; its path. */
+  /** The path of a new file, which is deleted with the workbench. */
+  path(name: string): string;
+  /** Writes such a file; its path. */
   file(name: string, content: string | Buffer): Promise<string>;
+  /** A file for the generator: one Check call for each token of this set. */
+  calls(name: TokenSet): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -38,25 +39,51 @@ export interface Runtime {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-export async function startWorkbench(tokenCount: number, flags?: readonly string[]): Promise<Workbench> {
+/** `known`, `forged`: one token; `rotation`: as many as the cache keeps; `new`: more; `large`: of 180 accounts. */
+export type TokenSet = 'known' | 'forged' | 'rotation' | 'new' | 'large';
+
+export interface TokenCounts {
+  readonly rotation: number;
+  readonly newTokens: number;
+  readonly large: number;
+}
+
+export async function startWorkbench(counts: TokenCounts, flags?: readonly string[]): Promise<Workbench> {
   const hasTaskset = availableParallelism() > 1 && existsSync('/usr/bin/taskset');
   const cores = hasTaskset ? { server: 1, load: 0 } : undefined;
-  const image = await imageRuntime();
+  const image = await imageRuntime(project);
   // Before it is pinned, which would sign on one core.
-  const tokens = await createTokens(tokenCount);
+  const { rotation, newTokens, large } = counts;
+  const tokens = await createTokens(rotation + newTokens, large);
   if (cores !== undefined) await pin(process.pid, cores.load);
   const [directory, keyServer] = await Promise.all([
     mkdtemp(join(tmpdir(), 'account-authz-bench-')),
     startTestIssuer({ keys: [tokens.publicJwk], metadata: { id_token_signing_alg_values_supported: ['RS256'] } }),
   ]);
+  const { good, forged } = tokens;
+  const sets: Readonly<Record<TokenSet, readonly BenchToken[]>> = {
+    known: good.slice(0, 1),
+    forged: [forged],
+    rotation: good.slice(0, rotation),
+    new: good.slice(rotation),
+    large: tokens.large,
+  };
+  const write = async (name: string, content: string | Buffer): Promise<string> => {
+    await writeFile(join(directory, name), content);
+    return join(directory, name);
+  };
+  const files = new Map<TokenSet, Promise<string>>();
   return {
     tokens,
     issuer: keyServer,
     runtime: { ...image, flags: flags ?? image.flags },
     cores,
-    async file(name, content) {
-      await writeFile(join(directory, name), content);
-      return join(directory, name);
+    path: name => join(directory, name),
+    file: write,
+    calls(name) {
+      const file = files.get(name) ?? write(`${name}.bin`, Buffer.concat(sets[name].map(each => checkCall(each))));
+      files.set(name, file);
+      return file;
     },
     async stop() {
       await keyServer.stop();
@@ -70,8 +97,9 @@ export async function pin(pid: number, core: number | undefined): Promise<void> 
   if (core !== undefined) await run('taskset', ['-a', '-p', '-c', String(core), String(pid)]);
 }
 
-async function imageRuntime(): Promise<Runtime> {
-  const dockerfile = await readFile(join(project, 'Dockerfile'), 'utf8');
+/** The flags and the environment are those of a checkout's Dockerfile. */
+export async function imageRuntime(checkout: string): Promise<Runtime> {
+  const dockerfile = await readFile(join(checkout, 'Dockerfile'), 'utf8');
   const last = (pattern: RegExp): string => [...dockerfile.matchAll(pattern)].at(-1)?.[1] ?? '';
   const [name, major] = [`node-${process.platform}-${process.arch}`, last(/^ARG RUNTIME_IMAGE=\S*\/nodejs(\d+)-/gm)];
   const folder = join(cache, `node-${major}`);
@@ -95,9 +123,12 @@ async function imageRuntime(): Promise<Runtime> {
 
 export interface Server {
   readonly pid: number;
-  readonly port: number;
+  /** `HOST:PORT` or `unix:PATH`. */
+  readonly address: string;
   /** From its spawn to its first answer. */
   readonly startMs: number;
+  /** Of account-authz. */
+  readonly checkout?: string;
   stop(): Promise<void>;
 }
 
@@ -108,7 +139,7 @@ export interface ServerCommand {
 }
 
 /** On the servers' core, until it answers a good token. It is killed with this process. */
-export async function startServer(bench: Workbench, port: number, started: ServerCommand): Promise<Server> {
+export async function startServer(bench: Workbench, address: string, started: ServerCommand): Promise<Server> {
   const { command, args, environment } = started;
   const core = bench.cores?.server;
   const [program, all] = core === undefined ? [command, args] : ['taskset', ['-c', String(core), command, ...args]];
@@ -128,7 +159,7 @@ export async function startServer(bench: Workbench, port: number, started: Serve
     await exited;
   };
   for (;;) {
-    const answer = await askCheck(port, bench.tokens.good[0]).catch(() => undefined);
+    const answer = await askCheck(address, bench.tokens.good[0]).catch(() => undefined);
     if (answer?.code === 0) break;
     if (child.exitCode !== null || performance.now() - spawnedMs > 20_000) {
       await stop();
@@ -136,14 +167,14 @@ export async function startServer(bench: Workbench, port: number, started: Serve
     }
     await delay(2);
   }
-  return { pid: child.pid ?? 0, port, startMs: performance.now() - spawnedMs, stop };
+  return { pid: child.pid ?? 0, address, startMs: performance.now() - spawnedMs, stop };
 }
 
 /** The code of an answer, its framed bytes, and its message. */
-export async function askCheck(port: number, token: BenchToken | undefined, account?: string) {
+export async function askCheck(address: string, token: BenchToken | undefined, account?: string) {
   if (token === undefined) throw new Error('no token was made');
   const body = checkCall(token, account);
-  const answer = await ask(port, { path: checkPath, headers: checkHeaders, body });
+  const answer = await ask(address, { path: checkPath, headers: checkHeaders, body });
   const message = answer.body.subarray(5);
   const { status } = authorizationService.Check.responseDeserialize(message);
   return { code: status?.code ?? 0, framed: answer.body, message };
@@ -164,11 +195,15 @@ const policy = {
   },
 };
 
-/** account-authz as built in `checkout`. */
-export async function startProduct(bench: Workbench, checkout = project): Promise<Server & { readonly admin: number }> {
+/** account-authz as built in `checkout`, with these flags for Node. */
+export async function startProduct(
+  bench: Workbench,
+  { checkout = project, socket = false, flags = bench.runtime.flags } = {},
+): Promise<Server> {
   const [port = 0, admin = 0] = await freePorts(2);
+  const address = socket ? `unix:${bench.path(`${port}.sock`)}` : `127.0.0.1:${port}`;
   const settings = {
-    listen: `127.0.0.1:${port}`,
+    listen: address,
     admin: `127.0.0.1:${admin}`,
     issuers: [{ issuer, audiences: [audience], jwksUrl: bench.issuer.jwksUrl }],
     ...policy,
@@ -177,7 +212,7 @@ export async function startProduct(bench: Workbench, checkout = project): Promis
     log: { level: 'info', allowed: false },
   };
   const config = await bench.file(`account-authz-${port}.yaml`, stringify(settings));
-  const { node: command, flags, environment } = bench.runtime;
+  const { node: command, environment } = bench.runtime;
   const args = [...flags, join(checkout, 'dist', 'main.js'), 'serve', '--config', config];
-  return { ...(await startServer(bench, port, { command, args, environment })), admin };
+  return { ...(await startServer(bench, address, { command, args, environment })), checkout };
 }

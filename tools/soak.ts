@@ -1,7 +1,7 @@
 // `npm run soak -- --minutes 60`: a steady load of known, new and refused tokens on one core. Samples resident memory each second, and exits with 1 where it does not stay flat.
 import { parseArgs } from 'node:util';
-import { callInTurn } from '../bench/load.ts';
-import { type BenchToken, checkCall } from '../bench/requests.ts';
+import { checkHeaders, load } from '../bench/load.ts';
+import { checkCall, checkPath } from '../bench/requests.ts';
 import { askCheck, startProduct, startWorkbench } from '../bench/workbench.ts';
 import { megabytes } from '../lab/process-usage.ts';
 
@@ -10,6 +10,7 @@ const maxRiseMegabytes = 5;
 /** In which the cache fills and code is compiled. */
 const warmUpShare = 0.25;
 const rotation = 10_000;
+const newTokens = 12_000;
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, rate: { type: 'string', default: '400' } },
@@ -20,22 +21,28 @@ if (!(minutes > 0) || !(perSecond > 0)) throw new Error('npm run soak -- [--minu
 process.setMaxListeners(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 // More new tokens than the cache holds, so that each is evicted before it comes again.
-const bench = await startWorkbench(rotation + 24_000);
+const bench = await startWorkbench({ rotation, newTokens, large: 0 });
 const server = await startProduct(bench);
 try {
   const { good, forged } = bench.tokens;
-  const answers = await Promise.all([good[0], forged].map(token => askCheck(server.port, token)));
+  const answers = await Promise.all([good[0], forged].map(token => askCheck(server.address, token)));
   const answerBytes = answers.map(({ framed }) => framed.length);
-  const run = { pids: [server.pid], answerBytes };
+  // Eight in ten known, one new, one refused.
+  const mixed = Array.from({ length: 10 * newTokens }, (_, call) => {
+    const fresh = good[rotation + Math.floor(call / 10)];
+    return checkCall((call % 10 === 0 ? fresh : call % 10 === 1 ? undefined : good[call % rotation]) ?? forged);
+  });
+  const callsFile = await bench.file('mixed.bin', Buffer.concat(mixed));
+  const run = { path: checkPath, headers: checkHeaders, callsFile, pids: [server.pid], answerBytes, warmSeconds: 0 };
   // Full load first: memory then reaches its level in seconds instead of minutes.
-  await callInTurn(server.port, { ...run, calls: mixed(good, forged), seconds: 4 });
+  await load(server.address, { ...run, seconds: 4 });
   const samples: (readonly [seconds: number, megabytes: number])[] = [];
   const started = performance.now();
   const timer = setInterval(() => {
     samples.push([(performance.now() - started) / 1000, megabytes(server.pid, 'VmRSS')]);
   }, 1000);
   const seconds = minutes * 60;
-  const figures = await callInTurn(server.port, { ...run, calls: mixed(good, forged), seconds, perSecond });
+  const figures = await load(server.address, { ...run, seconds, perSecond });
   clearInterval(timer);
   const steady = samples.filter(([at]) => at >= seconds * warmUpShare);
   const rise = slopeOf(steady) * seconds * (1 - warmUpShare);
@@ -48,17 +55,6 @@ try {
 } finally {
   await server.stop();
   await bench.stop();
-}
-
-/** Eight in ten known, one new, one refused. */
-function* mixed(good: readonly BenchToken[], forged: BenchToken): Generator<Buffer, never> {
-  for (let call = 0; ; call += 1) {
-    const round = Math.floor(call / 10);
-    const known = good[call % rotation];
-    const fresh = good[rotation + (round % (good.length - rotation))];
-    const token = call % 10 === 0 ? fresh : call % 10 === 1 ? forged : known;
-    yield checkCall(token ?? forged);
-  }
 }
 
 /** Of the regression line (least squares), per second. */

@@ -19,6 +19,7 @@ allow := {
 	"request_headers_to_remove": headers_to_remove,
 	"dynamic_metadata": {
 		"decision": "allow",
+		"account-authz": "allow",
 		"reason": "allowed",
 		"uid": who.uid,
 		"app": who.app,

@@ -55,6 +55,8 @@ var (
 
 // Allow is the answer for this principal; removed are the headers that every allow removes.
 func Allow(http *authv3.AttributeContext_HttpRequest, principal *Principal, removed []string) *authv3.CheckResponse {
+	metadata := identity(principal, allowWord, allowedWord)
+	metadata["account-authz"] = allowWord
 	return &authv3.CheckResponse{
 		Status: okStatus,
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
@@ -67,7 +69,7 @@ func Allow(http *authv3.AttributeContext_HttpRequest, principal *Principal, remo
 			},
 			HeadersToRemove: withShown(removed, http.GetHeaders()),
 		}},
-		DynamicMetadata: &structpb.Struct{Fields: identity(principal, allowWord, allowedWord)},
+		DynamicMetadata: &structpb.Struct{Fields: metadata},
 	}
 }
 

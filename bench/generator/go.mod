@@ -1,0 +1,3 @@
+module account-authz/bench/generator
+
+go 1.26.0
