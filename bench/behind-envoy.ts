@@ -28,7 +28,7 @@ export const variants = [
 export type Variant = (typeof variants)[number];
 
 export function clientRequest(token: BenchToken, account = token.account): Request {
-  const headers = { ...clientHeaders, ':authority': host, authorization: `Bearer ${token.text}` };
+  const headers = { ':authority': host, ...clientHeaders, authorization: `Bearer ${token.text}` };
   return { path: pathOf(account), headers };
 }
 
