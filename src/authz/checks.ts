@@ -139,8 +139,14 @@ export const checks = {
       'a word in the place of the token': 'the client has no token yet: it sent null, undefined or the like',
       'Bearer twice':
         'the client must write Bearer once before the token in Authorization, and nothing before it elsewhere',
-      'not three base64url segments':
-        'the token must be a signed JWT in its compact form: an opaque or encrypted one may mean that the client requested no audience, or that the issuer is not set to issue JWTs',
+      'an opaque token, no JWT':
+        'the token must be a signed JWT: an opaque one may mean that the client requested no audience, or that the issuer is not set to issue JWTs',
+      'an encrypted token': 'the issuer must sign tokens for this audience, not encrypt them',
+      'an unsigned token': 'the issuer must sign tokens: no token with alg none is accepted',
+      'a token without its last segment':
+        'the token was cut on its way: the client must send header, payload and signature',
+      'segments in base64, not base64url': 'the issuer must write base64url without padding (RFC 7515 section 2)',
+      'not three base64url segments': 'the token must be a signed JWT in its compact form',
       'a segment is not canonical base64url': malformed,
       'header: {} is not accepted':
         'the issuer must leave this header member out: a token must not choose how it is verified',
@@ -149,7 +155,13 @@ export const checks = {
       'payload: {}': malformed,
     },
   },
-  issuer: { token_invalid: { 'iss is not a configured issuer': ownIssuer, 'iss is not the issuer': ownIssuer } },
+  issuer: {
+    token_invalid: {
+      'there is no iss': 'the issuer must write itself into iss, as one of issuers',
+      'iss is not a configured issuer': ownIssuer,
+      'iss is not the issuer': ownIssuer,
+    },
+  },
   algorithm: { token_invalid: { 'alg is not one of algorithms': 'the issuer must sign with one of algorithms' } },
   'token-type': {
     token_invalid: { 'typ is not one of tokenTypes': 'tokenTypes must list typ of the token, or "" if it has none' },
@@ -189,12 +201,14 @@ export const checks = {
   },
   claims: {
     token_invalid: {
-      '{} is not a time': 'it must be a number of seconds since 1970, and no token is without exp',
+      'there is no exp': 'the issuer must set exp: no token without an end is accepted',
+      '{} is not a time': 'it must be a number of seconds since 1970',
       '{} a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
       '{} a number that is no integer from 0 to 2^53 - 1':
         'the issuer must send it as a string: readers of JSON round larger numbers',
       '{} is missing or not a string': sourceForms,
       '{} is missing': sourceForms,
+      '{} is a list': 'it is one text: its source must lead to a member of the list, or the issuer must write a string',
       '{} has another type than its source reads': sourceForms,
       '{} has a member that is not a string': sourceForms,
       '{} has words that single spaces do not separate': sourceForms,

@@ -38,7 +38,7 @@ export const token = mapping({
     description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
   }),
   maxLifetimeSeconds: wholeNumber(1).default(86_400).meta({
-    description: 'Longest accepted life of a token (exp - iat), in seconds.',
+    description: 'Longest accepted life of a token, in seconds: exp - iat, or the time until exp where it has no iat.',
   }),
   maxBytes: wholeNumber(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
   forward: z.boolean().default(false).meta({

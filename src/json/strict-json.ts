@@ -134,6 +134,11 @@ export function parsePath(name: string): JsonPath | undefined {
   return parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** The JSON Pointer of a path. */
+export function toPointer(path: JsonPath): string {
+  return path.map(part => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
 /** The value there, or undefined: own members and array elements only, never something inherited such as `length`. */
 export function valueAt(value: unknown, path: JsonPath): unknown {
   return path.reduce(partOf, value);

@@ -11,7 +11,7 @@ import {
 } from '../http/document-source.ts';
 import { type FetchResult, maxDocumentBytes } from '../http/fetch.ts';
 import { isJsonObject } from '../json/strict-json.ts';
-import { quotedPrintable } from '../text/printable.ts';
+import { printable, quotedPrintable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/url.ts';
 import { parseDocument } from './jwks.ts';
@@ -56,11 +56,20 @@ export function createSource(issuerSettings: IssuerKeySettings, settings: Source
     return problem(`discovery: ${found.kind === 'problem' ? found.problem : 'status 304'}`);
   }
 
+  /** Nobody finds this address in the configuration. */
+  function ofKeysOfMetadata(url: string, { problem: words }: Problem): Problem {
+    const { origin, pathname } = new URL(url);
+    const isSent = issuerSettings.bearerTokenFile === undefined || origin === new URL(configured ?? url).origin;
+    const unsent = isSent ? '' : ' (bearerTokenFile is not sent there)';
+    return problem(`jwks_uri ${printable(origin + pathname, maxShownIssuer)}: ${words}${unsent}`);
+  }
+
   return (signal, validator) =>
     withinTime(timeoutMs, signal, async limited => {
       const url = jwksUrl ?? (await discover(configured, limited));
       if (typeof url !== 'string') return url;
-      return get(url, validator, limited);
+      const keys = await get(url, validator, limited);
+      return jwksUrl === undefined && keys.kind === 'problem' ? ofKeysOfMetadata(url, keys) : keys;
     });
 }
 

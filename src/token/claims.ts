@@ -6,7 +6,7 @@ import { type Refusal, refusal } from '../authz/refusal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { type CompiledSource, readSource } from './claim-source.ts';
-import { describeClaim, type IdentityRules, parseIdentity } from './identity-claims.ts';
+import { describeClaim, type IdentityRules, identityProblems, parseIdentity } from './identity-claims.ts';
 
 /** What the tokens of an issuer must contain. */
 export interface ClaimRules extends IdentityRules {
@@ -50,6 +50,13 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   return { kind: 'claims', identity, certificate, ...times };
 }
 
+/** Each thing that is wrong with a verified token, for a person who must mend all of them: what parseClaims and checkTimes find, and a missing role. */
+export function claimProblems(payload: Payload, rules: ClaimRules, times: TimeRules, now: number): readonly Refusal[] {
+  const parsed = parseTimes(payload);
+  const late = 'kind' in parsed ? parsed : checkTimes(parsed, times, now);
+  return [...identityProblems(payload, rules), ...(late?.reason === 'token_invalid' ? [late] : [])];
+}
+
 /** Runs per request, also for a cached token. `now` is wall time in seconds. */
 export function checkTimes(times: TokenTimes, rules: TimeRules, now: number): Refusal | undefined {
   const { exp, nbf, iat } = times;
@@ -58,8 +65,10 @@ export function checkTimes(times: TokenTimes, rules: TimeRules, now: number): Re
     return refusal('token_invalid', 'iat is in the future', `issued ${seconds(iat - now)} from now${checkClock}`);
   if (iat !== undefined && iat > exp) return refusal('token_invalid', 'iat is after exp', `by ${seconds(iat - exp)}`);
   const life = exp - (iat ?? now);
-  if (life > rules.maxLifetimeSeconds)
-    return refusal('token_invalid', 'lives longer than maxLifetimeSeconds', `it lives ${seconds(life)}`);
+  if (life > rules.maxLifetimeSeconds) {
+    const found = iat === undefined ? `it has no iat and expires in ${grouped(life)} s` : `it lives ${seconds(life)}`;
+    return refusal('token_invalid', 'lives longer than maxLifetimeSeconds', found);
+  }
   if (nbf !== undefined && nbf > latest)
     return refusal('token_invalid', 'nbf is in the future', `valid ${seconds(nbf - now)} from now${checkClock}`);
   // RFC 7519 section 4.1.4: not accepted on or after exp.
@@ -69,6 +78,10 @@ export function checkTimes(times: TokenTimes, rules: TimeRules, now: number): Re
 }
 
 const checkClock = ': check this clock if every token fails';
+
+function grouped(count: number): string {
+  return Math.round(count).toLocaleString('en-US');
+}
 
 function seconds(count: number): string {
   return `${Math.round(count)} s`;
@@ -84,7 +97,7 @@ function parseTimes(payload: Payload): TokenTimes | Refusal {
   const exp = memberOf(payload, 'exp');
   const nbf = memberOf(payload, 'nbf');
   const iat = memberOf(payload, 'iat');
-  if (!isTime(exp)) return invalid('exp is not a time');
+  if (!isTime(exp)) return invalid(exp === undefined ? 'there is no exp' : 'exp is not a time');
   if (nbf !== undefined && !isTime(nbf)) return invalid('nbf is not a time');
   if (iat !== undefined && !isTime(iat)) return invalid('iat is not a time');
   return { exp, nbf, iat };

@@ -23,8 +23,7 @@ const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
   const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
-  if (headerText === undefined || payloadText === undefined || signature === undefined)
-    return invalid(misuseIn(token) ?? 'not three base64url segments');
+  if (headerText === undefined || payloadText === undefined || signature === undefined) return invalid(misuseIn(token));
   if (!isCanonical(headerText) || !isCanonical(payloadText) || !isCanonical(signature))
     return invalid('a segment is not canonical base64url');
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
@@ -51,10 +50,27 @@ function textOrNone(value: unknown): string | undefined {
 }
 
 // What clients send by mistake, each seen in the field.
-function misuseIn(token: string): DetailOf<'token_invalid'> | undefined {
+function misuseIn(token: string): DetailOf<'token_invalid'> {
   if (/^["']/.test(token)) return 'the token is in quotes';
   if (/^bearer /i.test(token)) return 'Bearer twice';
-  return /^(?:null|undefined|nil|None|\[object Object\])$/.test(token) ? 'a word in the place of the token' : undefined;
+  if (/^(?:null|undefined|nil|None|\[object Object\])$/.test(token)) return 'a word in the place of the token';
+  if (/^[A-Za-z0-9._~+/=-]+$/.test(token)) {
+    const segments = token.split('.', 6);
+    const [headerText = '', , signature] = segments;
+    // RFC 7516 section 7.1.
+    if (segments.length === 5) return 'an encrypted token';
+    if (segments.length === 1) return 'an opaque token, no JWT';
+    if (/[+/=]/.test(token)) return 'segments in base64, not base64url';
+    if (segments.length === 2 || (segments.length === 3 && signature === ''))
+      return isUnsigned(headerText) ? 'an unsigned token' : 'a token without its last segment';
+  }
+  return 'not three base64url segments';
+}
+
+// RFC 7519 section 6.1.
+function isUnsigned(headerText: string): boolean {
+  const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
+  return header.kind === 'value' && memberOf(header.value, 'alg') === 'none';
 }
 
 // RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.

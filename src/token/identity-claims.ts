@@ -14,8 +14,8 @@ import {
   type SignedIdentity,
 } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { isJsonObject, memberOf, valueAt } from '../json/strict-json.ts';
-import { listWords, printable } from '../text/printable.ts';
+import { isJsonObject, memberOf, toPointer, valueAt } from '../json/strict-json.ts';
+import { listWords, printable, quotedPrintable } from '../text/printable.ts';
 import {
   type ClaimSource,
   type CompiledSource,
@@ -111,6 +111,20 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
   };
 }
 
+/** Of each field, and not only the first: for a person who must mend all of them. A missing role is one of them. */
+export function identityProblems(payload: unknown, rules: IdentityRules): readonly Refusal[] {
+  const { role: source, roles } = rules;
+  const accounts = parseAccounts(payload, rules);
+  const hasRole = source.parts.length > 1 || valueAt(payload, source.parts[0]) !== undefined;
+  const read = [
+    parseField(payload, rules.uid, 'uid'),
+    parseField(payload, rules.app, 'app'),
+    accounts,
+    hasRole ? parseGrants(payload, source, 'role', roles, accounts) : invalid(payload, source, 'role is missing'),
+  ];
+  return read.filter(isRefusal).filter(({ reason }) => reason === 'token_invalid');
+}
+
 function isEmpty(claimed: Claimed | ClaimedByAccount): boolean {
   return !('kind' in claimed) && claimed.length === 0;
 }
@@ -156,6 +170,10 @@ function parseField(
   if (source === undefined) {
     const found = sources.map(each => describeClaim(payload, each)).join(', ');
     return refusal('token_invalid', `${field} is missing or not a string`, found);
+  }
+  if (Array.isArray(valueAt(payload, source.parts[0]))) {
+    const found = `${describeClaim(payload, source, true)}; ${memberPointer(source)} reads its first member`;
+    return refusal('token_invalid', `${field} is a list`, found);
   }
   const value = readSource(payload, source);
   if (typeof value === 'string' && isIdentityField(value)) return value;
@@ -217,7 +235,7 @@ function parseGrants(
     const value = readSource(payload, source);
     // `having` asks for the type of the object alone: the names in it depend on the account.
     const claimed = toClaimed(source.havingAccount && Array.isArray(value) ? [] : value, table);
-    if ('problem' in claimed) return refusal('token_invalid', `${field} ${claimed.problem}`);
+    if ('problem' in claimed) return invalid(payload, source, `${field} ${claimed.problem}`);
     if (!source.havingAccount) return claimed;
   }
   const read = readSourceByAccount(payload, source);
@@ -254,7 +272,7 @@ function isRefusal<T>(parsed: T | Refusal): parsed is Refusal {
 }
 
 function invalid(payload: unknown, source: CompiledSource, detail: DetailOf<'token_invalid'>): Refusal {
-  return refusal('token_invalid', detail, describeClaim(payload, source));
+  return refusal('token_invalid', detail, describeClaim(payload, source, true));
 }
 
 function invalidForAccount(field: 'role' | 'scope', problem: GrantProblem): Refusal {
@@ -263,17 +281,25 @@ function invalidForAccount(field: 'role' | 'scope', problem: GrantProblem): Refu
 
 const maxListed = 8;
 
-/** A claim of a verified token for the log, printable and bounded: `aud is https://a.test, account`. */
-export function describeClaim(payload: unknown, { text, form, parts: [path] }: CompiledSource): string {
-  const value = valueAt(payload, path);
-  // Where no list is read, one of a single member must not look like that member.
-  const isWrongList = Array.isArray(value) && (form === 'keys' || form === 'words');
-  return describeValue(text, value, isWrongList ? 'is a list:' : 'is');
+/** A claim of a verified token for the log, printable and bounded: `aud is https://a.test, account`. `isWrong`: a list is shown as one. */
+export function describeClaim(payload: unknown, { text, parts: [path] }: CompiledSource, isWrong = false): string {
+  return describeValue(text, valueAt(payload, path), isWrong);
 }
 
-function describeValue(name: string, value: unknown, verb = 'is'): string {
-  const show = (each: unknown): string => (isJsonObject(each) ? 'an object' : printable(String(each)) || '""');
+function describeValue(name: string, value: unknown, isWrong = false): string {
   if (value === undefined) return `there is no ${printable(name)}`;
-  const shown = Array.isArray(value) ? listWords(value.map(show), maxListed) || 'an empty list' : show(value);
-  return `${printable(name)} ${verb} ${shown}`;
+  if (!Array.isArray(value)) return `${printable(name)} is ${show(value)}`;
+  const isQuoted = isWrong && value.length > 0;
+  const members = value.map(each => (isQuoted && typeof each === 'string' ? quotedPrintable(each) : show(each)));
+  const list = listWords(members, maxListed) || 'an empty list';
+  return isQuoted ? `${printable(name)} is a list: [${list}]` : `${printable(name)} is ${list}`;
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  return isJsonObject(value) ? 'an object' : printable(String(value)) || '""';
+}
+
+function memberPointer({ text, parts: [path] }: CompiledSource): string {
+  return printable(`${text.startsWith('/') ? text : toPointer(path)}/0`);
 }

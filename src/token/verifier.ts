@@ -95,7 +95,8 @@ export function createTokenVerifier(options: {
     // The unverified claim only selects a configured issuer, whose keys must then verify the token.
     const iss = memberOf(jws.payload, 'iss');
     const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined;
-    if (issuer === undefined) return refused(invalid('iss is not a configured issuer'), jws.kid);
+    if (issuer === undefined)
+      return refused(invalid(iss === undefined ? 'there is no iss' : 'iss is not a configured issuer'), jws.kid);
     if (!issuer.algorithms.has(jws.alg)) return refused(invalid('alg is not one of algorithms'), jws.kid);
     if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ)))
       return refused(invalid('typ is not one of tokenTypes'), jws.kid);

@@ -135,6 +135,20 @@ describe('details of explain', () => {
       });
     });
 
+    it('names all that a verified token lacks, and its lifetime', async () => {
+      const claims = {
+        uid: 7,
+        app: undefined,
+        acc: ['a', {}],
+        role: undefined,
+        iat: undefined,
+        exp: seconds + 172_800,
+      };
+      expect(await detailOf({ claims }, 'claims')).to.match(
+        /^uid is a number and allowIntegerClaims is off: uid is 7; also: app is missing or not a string: there is no app; acc has a member that is not a string: acc is a list: \["a", an object\]; role is missing: there is no role; lives longer than maxLifetimeSeconds: it has no iat and expires in 172,[78]\d\d s: /,
+      );
+    });
+
     const pointer = 'for a member of an object write the JSON Pointer "/realm_access/roles")';
     const least = 'roles: owner, member; that may GET here: owner, member';
     const bySource: readonly (readonly [
@@ -147,9 +161,22 @@ describe('details of explain', () => {
       [{ role: '/r/{acc}' }, { r: {} }, 'role', `(the token has no role that roles names; ${least})`],
       [{ role: '/r/{acc}' }, { r: { acct1: {} } }, 'role', 'the words of a string (role from "/r/{acc}")'],
       ...['realm_access.roles', 'realm_access/roles', '$.realm_access.roles', '#/realm_access/roles'].map(
-        name => [{ role: name }, {}, 'role', pointer] as const,
+        name => [{ role: name }, { realm_access: { roles: ['x'] } }, 'role', pointer] as const,
       ),
-      [{ scope: 'realm_access.roles' }, {}, 'scope', pointer],
+      [{ scope: 'realm_access.roles' }, { realm_access: { roles: [] } }, 'scope', pointer],
+      [
+        { role: 'a.io.b~c' },
+        { 'a.io': { 'b~c': 'x' }, a: { io: 1 } },
+        'role',
+        pointer.replace('realm_access/roles', 'a.io/b~0c'),
+      ],
+      [{ role: 'a.b' }, { a: { c: 'x' } }, 'role', 'the token has no claim "a.b")'],
+      [
+        {},
+        { role: 'owner,x' },
+        'role',
+        `roles are "owner,x", one text: { wordsOf: NAME, by: ',' } reads several of it; ${least})`,
+      ],
       [{ token: [{ cookie: 't' }] }, {}, 'token-origin', '(token.origins: https://app.test)'],
       [{ role: 'https://acct.test/a.b' }, {}, 'role', 'the token has no claim "https://acct.test/a.b")'],
     ];

@@ -98,7 +98,7 @@ describe('output of explain', () => {
       for (const secret of secrets) expect(stdout + stderr).to.not.contain(secret);
     };
 
-    it('of an unverified token are never printed', async () => {
+    it('of an unverified token are never printed, but alg, typ, kid and iss', async () => {
       const key = { ...(await signingKey('forger')), kid: 'k1' };
       const forged = {
         uid: 'swordfish-u',
@@ -107,24 +107,29 @@ describe('output of explain', () => {
         role: 'swordfish-r',
         aud: 'swordfish-d',
       };
-      const headers = { typ: 'swordfish-t', alg: 'swordfish-g' };
+      const named = ['herring-i', 'herring-k', 'herring-t', 'herring-g'];
+      const [iss = '', kid = '', typ = '', alg = ''] = named;
       const variants: readonly TokenParts[] = [
         { key, claims: forged },
-        { claims: { ...forged, iss: 'swordfish-i' } },
-        { header: { kid: 'swordfish-k' }, claims: forged },
-        { header: { typ: headers.typ }, claims: forged },
-        { header: { alg: headers.alg }, claims: forged },
+        { claims: { ...forged, iss } },
+        { header: { kid }, claims: forged },
+        { header: { typ }, claims: forged },
+        { header: { alg }, claims: forged },
         { header: { crit: ['swordfish-x'] }, claims: forged },
         { claims: { ...forged, aud: audience, exp: 'swordfish-e' } },
       ];
+      const printed: string[] = [];
       for (const parts of variants) {
         const text = await explain.lab.token(parts);
         for (const args of [[], ['--json']]) {
           const outcome = await run([...args], text);
           expect(outcome.code).to.equal(3);
           expectNothingOf(outcome, ['swordfish', ...text.split('.')]);
+          printed.push(...(outcome.stdout.match(/herring-./g) ?? []));
         }
       }
+      // What its holder needs to know, and what says nothing of who it is.
+      expect([...new Set(printed)]).to.have.members(named);
     });
 
     it('of a verified token, the query or a header are never printed', async () => {

@@ -5,7 +5,12 @@ import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts'
 import { nghttp2Warning } from '../../src/service/nghttp2.ts';
 
 const [issuer] = smallestConfig().issuers;
-const partner = { ...issuer, issuer: 'https://partner.example.com', accounts: ['partner-*'] };
+const partner = {
+  ...issuer,
+  issuer: 'https://partner.example.com',
+  accounts: ['partner-*'],
+  jwksUrl: 'https://partner.example.com/jwks',
+};
 const routes = (...paths: string[]) => ({ routes: paths.map(path => ({ path })) });
 const exactUnderSubtree =
   /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which compares no account there: end it with \/\*$/;
@@ -17,6 +22,9 @@ const narrowed = (open: object, path: string, rules: object, subtree = '/v1/*') 
     { path, ...rules },
   ],
 });
+
+const variable = (name: string): string => `$\{${name}}`;
+const escaped = (text: string): string => text.replace(/[[\]${}.]/g, '\\$&');
 
 type Case = readonly [changes: Readonly<Record<string, unknown>>, ...warnings: readonly RegExp[]];
 
@@ -81,6 +89,7 @@ const cases: readonly Case[] = [
       protectedResource: { resource: 'https://b.test' },
     },
   ],
+  [{ issuers: [issuer, { ...issuer, issuer: 'https://auth.example.com/' }] }],
   [{ issuers: [issuer, partner] }, /^issuers\[0\]\.accounts: lets this issuer speak for every account/],
   [{ issuers: [issuer, { ...partner, accounts: ['*'] }] }, /^issuers\[0\]\.accounts: /, /^issuers\[1\]\.accounts: /],
   [
@@ -160,6 +169,38 @@ const cases: readonly Case[] = [
     { 'issuers.0.issuer': 'https://{acc}.login.test/', 'issuers.0.accounts': ['a_b', 'a-*', 'A*', 'acme'] },
     /^issuers\[0\]\.accounts: has "a_b", which no account fits/,
     /^issuers\[0\]\.accounts: has "A\*", which no account fits/,
+  ],
+  ...(
+    [
+      [{ 'issuers.0.jwksUrl': `https://${variable('IDP_HOST')}/jwks` }, 'issuers[0].jwksUrl', variable('IDP_HOST')],
+      [{ 'issuers.0.jwksUrl': 'https://a.test/$REALM/jwks' }, 'issuers[0].jwksUrl', '$REALM'],
+      [
+        { 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'https://a.test/{{realm}}' },
+        'issuers[0].discoveryUrl',
+        '{realm}',
+      ],
+      [{ apps: ['web', variable('APP')] }, 'apps[1]', variable('APP')],
+      [{ roles: { owner: { methods: ['*'], names: ['<group>'] } } }, 'roles.owner.names[0]', '<group>'],
+      [{ 'issuers.0.issuer': 'https://a.test/$REALM' }, 'issuers[0].issuer', '$REALM'],
+      [{ 'issuers.0.audiences': ['$AUDIENCE'] }, 'issuers[0].audiences', '$AUDIENCE'],
+      [
+        { 'issuers.0.accounts': ['acme'], 'issuers.0.bearerTokenFile': '/run/%NAME%' },
+        'issuers[0].bearerTokenFile',
+        '%NAME%',
+      ],
+    ] as const
+  ).map(
+    ([changes, place, found]): Case => [
+      changes,
+      new RegExp(`^${escaped(place)}: has "${escaped(found)}", which stands for itself: `),
+    ],
+  ),
+  [
+    {
+      'issuers.0.issuer': 'https://a.test/{acc}',
+      'issuers.0.jwksUrl': 'https://a.test/{acc}/$a',
+      'issuers.0.accounts': ['acme'],
+    },
   ],
   [
     { apps: ['web', 'web-*'] },

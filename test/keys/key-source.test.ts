@@ -85,6 +85,18 @@ describe('key source', () => {
       expect(textOf(await discover(named))).to.contain('"kid":"elsewhere"');
     });
 
+    it('is named with its jwks_uri where that fails, and where the bearer token is not sent', async () => {
+      const other = await issuerWith();
+      other.fault({ kind: 'respond', status: 403 }, 'jwks');
+      const issuer = await issuerWith({ metadata: { jwks_uri: other.jwksUrl } });
+      const words = `jwks_uri ${other.jwksUrl}: status 403`;
+      expect(textOf(await discover(issuer))).to.equal(words);
+      const bearerTokenFile = await write('bearer-of-metadata', 'one.token');
+      expect(textOf(await discover(issuer, { bearerTokenFile }))).to.equal(
+        `${words} (bearerTokenFile is not sent there)`,
+      );
+    });
+
     it('K-046 may list any algorithms, which are ignored, and begin with a byte order mark', async () => {
       const issuer = await issuerWith();
       const metadata = {

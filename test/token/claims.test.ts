@@ -33,6 +33,7 @@ describe('parseClaims', () => {
     ...[{}, null, 'x', [], { jkt: 'x' }, { 'x5t#S256': 'x' }, { 'x5t#S256': thumbprint, jkt: 'x' }].map(
       cnf => ['cnf has not x5t#S256 alone', { cnf }] as const,
     ),
+    ['there is no exp', { exp: undefined }],
     ['exp is not a time', { exp: '1' }],
     ['exp is not a time', { exp: Number.POSITIVE_INFINITY }],
     ['nbf is not a time', { nbf: null }],
@@ -84,6 +85,11 @@ describe('checkTimes', () => {
       expect(checkTimes({ ...good, ...changes }, limits, now)?.detail).to.equal(detail);
     });
   }
+
+  it('says that a token has no iat, and in how many seconds it expires', () => {
+    const { found } = checkTimes({ ...good, iat: undefined, exp: now + 2_592_000 }, limits, now) ?? {};
+    expect(found).to.equal('it has no iat and expires in 2,592,000 s');
+  });
 
   it('says how far the clocks are apart', () => {
     const found = (changes: object) => checkTimes({ ...good, ...changes }, limits, now)?.found;

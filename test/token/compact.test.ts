@@ -52,11 +52,21 @@ describe('parseCompactJws', () => {
     ['[object Object]', 'a word in the place of the token'],
     ['Bearer a.b.c', 'Bearer twice'],
     ['bEARER ', 'Bearer twice'],
-    ['nullx', 'not three base64url segments'],
-    ['Bearer', 'not three base64url segments'],
+    ['nullx', 'an opaque token, no JWT'],
+    ['gho_16C7e42F292c6912E7710c838347Ae178B4a', 'an opaque token, no JWT'],
+    ['a.b.c.d.e', 'an encrypted token'],
+    [`${base64url('{"alg":"dir"}')}..a.b.c`, 'an encrypted token'],
+    [`${base64url('{"alg":"none"}')}.e30.`, 'an unsigned token'],
+    [`${base64url('{"alg":"none"}')}.e30`, 'an unsigned token'],
+    [`${base64url(header)}.e30`, 'a token without its last segment'],
+    [`${base64url(header)}.e30.`, 'a token without its last segment'],
+    [`${base64url(header)}.e30=.AA==`, 'segments in base64, not base64url'],
+    ['a.b+/.c', 'segments in base64, not base64url'],
+    ['a.b.c.d', 'not three base64url segments'],
+    ['a.b.c d', 'not three base64url segments'],
   ];
   for (const [text, detail] of misuses) {
-    it(`says of ${JSON.stringify(text)}: ${detail}`, () => {
+    it(`says of ${JSON.stringify(text.replace(/^eyJ[\w-]+/, 'HEADER'))}: ${detail}`, () => {
       expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail });
     });
   }

@@ -199,6 +199,7 @@ describe('token verifier', () => {
   describe('detail for the log', () => {
     const rows: readonly (readonly [detail: string, parts: () => Promise<TokenParts>])[] = [
       ['longer than maxBytes', async () => ({ claims: { uid: 'u'.repeat(9000) } })],
+      ['there is no iss', async () => ({ claims: { iss: undefined } })],
       ['iss is not a configured issuer', async () => ({ claims: { iss: 'https://evil.test' } })],
       ['alg is not one of algorithms', async () => ({ header: { alg: 'ES384' } })],
       ['typ is not one of tokenTypes', async () => ({ header: { typ: 'id+jwt' } })],
@@ -212,7 +213,7 @@ describe('token verifier', () => {
       });
     }
     it('is that of the compact form for text that is no token', async () => {
-      const { outcome } = await (await lab()).verify('a.b');
+      const { outcome } = await (await lab()).verify('a.b.c.d');
       expect(outcome).to.include({ detail: 'not three base64url segments' });
     });
     it('names why the keys are unavailable, or that the key was replaced', async () => {

@@ -46,6 +46,7 @@ function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] 
     ...grantWarnings(config),
     ...resourceWarnings(config),
     ...revocationWarnings(config, revoked),
+    ...placeholderWarnings(config),
   ];
 }
 
@@ -71,11 +72,8 @@ function findInformation(config: Config): readonly PathProblem[] {
   return [...withoutAccount, ...unnamed];
 }
 
-function issuerWarnings(
-  { issuer, audiences, claims, accounts, allowHttp }: IssuerConfig,
-  i: number,
-  { issuers, account }: Config,
-): readonly PathProblem[] {
+function issuerWarnings(own: IssuerConfig, i: number, { issuers, account }: Config): readonly PathProblem[] {
+  const { issuer, audiences, claims, accounts, allowHttp } = own;
   const warnings: PathProblem[] = [];
   const warn = (message: string | undefined, ...path: readonly string[]): void => {
     if (message !== undefined) warnings.push({ path: ['issuers', i, ...path], message });
@@ -104,16 +102,43 @@ function issuerWarnings(
     if (!isAccount(name, grammar) || (isLabel && !isAccountLabel(name)))
       warn(`has "${entry}", which no account fits with account.case, account.dots and issuer as they are`, 'accounts');
   }
-  if (issuers.length > 1 && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
+  // Whoever has the one's keys has the other's: two names of one provider.
+  const hasOthers = issuers.some(other => keySourceOf(other) !== keySourceOf(own));
+  if (hasOthers && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
     const remedy = 'name its own accounts, a prefix such as partner-*, or with ! those that it may not speak for';
     warn(`lets this issuer speak for every account, those of the other issuers too: ${remedy}`, 'accounts');
   }
   return warnings;
 }
 
-// In other products, and in documentation, these stand for something else.
-const likeTemplate = /\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
-const likeAudiences = /^\*$|\{[^{}]*\}|<[^<>]*>/;
+function keySourceOf({ jwksUrl, discoveryUrl, jwksFile }: IssuerConfig): string {
+  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile]);
+}
+
+// In other products, in shells and in documentation, these stand for something else.
+const placeholder = /\$?\{(?!acc\})[^{}]*\}|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%/;
+
+/** In texts other than those that issuerWarnings judges. */
+function placeholderWarnings({ issuers, ...others }: Config): readonly PathProblem[] {
+  const unjudged = issuers.map(({ issuer: _, audiences: __, claims: ___, ...rest }) => rest);
+  return textsIn({ issuers: unjudged, ...others }, []).flatMap(([path, text]) => {
+    const message = literal(text, placeholder, 'nothing fills it in, and no environment variable is read');
+    return message === undefined ? [] : [{ path, message }];
+  });
+}
+
+type PlacedText = readonly [path: readonly PropertyKey[], text: string];
+
+function textsIn(value: unknown, path: readonly PropertyKey[]): readonly PlacedText[] {
+  if (typeof value === 'string') return [[path, value]];
+  if (Array.isArray(value)) return value.flatMap((each, i) => textsIn(each, [...path, i]));
+  const entries = value instanceof Map ? [...value] : Object.entries(value ?? {});
+  return entries.flatMap(([key, each]) => textsIn(each, [...path, String(key)]));
+}
+
+const likeTemplate =
+  /\{(?!acc\})[^{}]*\}?|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
+const likeAudiences = /^\*$|\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|<[^<>]*>/;
 const likeAccount = /\{(?!acc\})[^{}]*\}/;
 
 function literal(text: string, pattern: RegExp, remedy: string): string | undefined {

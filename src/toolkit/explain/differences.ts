@@ -20,7 +20,7 @@ import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../headers/account-places.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource, textOf } from '../../token/claim-source.ts';
-import { formatList, instant, issuerIn, type Known, keyAge, listAge, maxListed } from './known.ts';
+import { formatList, instant, issuerIn, type Known, keyAge, listAge, type MissingClaim, maxListed } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
 /** Undefined where nothing is known beyond the remedy. */
@@ -60,21 +60,27 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   'token-origin': ({ config }) => `token.origins: ${formatList(config.token.origins ?? [])}`,
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
-  issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
-  algorithm: known => ofIssuer(known, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
+  'there is no iss': ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
+  issuer: ({ config, header }) => `${header?.iss}; issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
+  algorithm: known =>
+    `${known.header?.alg}${ofOwn(known, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`)}`,
   'token-type': known =>
-    ofIssuer(known, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
-  key({ keys }) {
+    `${known.header?.typ}${ofOwn(known, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`)}`,
+  key({ keys, header }) {
     const kids = keys?.keys ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid))) || 'none'}` : '';
-    return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
+    return keys && `${header?.kid}, ${header?.alg}; the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
+  signature: ({ header, config: { keys } }) =>
+    `${header?.kid}; where the issuer replaces a key under its old kid, serve has the old one for up to keys.refreshSeconds (${keys.refreshSeconds} s)`,
   // The detail has the problem of the last refresh.
   'no key set yet{}': ({ keys }) => keys && `the keys of ${keys.issuer}`,
   audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
   claims: known =>
     ofIssuer(known, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
-      return [`claims: ${names.join(', ')}`, ...known.missingClaims.filter(pointerTo).map(missing)].join('; ');
+      return [`claims: ${names.join(', ')}`, ...known.missingClaims.filter(({ pointer }) => pointer).map(missing)].join(
+        '; ',
+      );
     }),
   times: timesOf,
   expiry: timesOf,
@@ -114,7 +120,9 @@ function leastChange(kind: PermissionKind, known: Known, name: string | undefine
     const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
     const lists = `${kind}: ${formatList(Array.from(table, nameOf))}; that may ${method} here: ${formatList(enough) || 'none'}`;
     const source = issuerIn(known)?.claims[kind === 'roles' ? 'role' : 'scope'] ?? '';
-    return [lists, ...known.missingClaims.filter(claim => claim === textOf(source)).map(missing)].join('; ');
+    return [lists, ...known.missingClaims.filter(({ name: claim }) => claim === textOf(source)).map(missing)].join(
+      '; ',
+    );
   }
   const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
   const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
@@ -166,21 +174,22 @@ function scopesOf({ scopes = [] }: Known): string {
 }
 
 function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
-  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}`;
+  const [only = '', ...others] = roles;
+  const separator = others.length > 0 ? undefined : /[, ]/.exec(only)?.[0];
+  const by = separator === ',' ? ", by: ','" : '';
+  const hint = separator === undefined ? '' : `, one text: { wordsOf: NAME${by} } reads several of it`;
+  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}${hint}`;
   return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
 }
 
-// Dots, slashes and `$` are ordinary characters of a name, which users of other products take for a path.
-function pointerTo(name: string): string | undefined {
-  if (!/[./]/.test(name) || name.startsWith('/') || name.includes('://')) return undefined;
-  const path = name.replace(/^(?:\$\.|#\/)/, '').replaceAll('~', '~0');
-  return `/${path.includes('/') ? path : path.replaceAll('.', '/')}`;
-}
-
-function missing(name: string): string {
-  const pointer = pointerTo(name);
+function missing({ name, pointer }: MissingClaim): string {
   const remedy = pointer && `: for a member of an object write the JSON Pointer ${quotedPrintable(pointer)}`;
   return `the token has no claim ${quotedPrintable(name)}${remedy ?? ''}`;
+}
+
+function ofOwn(known: Known, spell: (issuer: IssuerConfig) => string): string {
+  const text = ofIssuer(known, spell);
+  return text === undefined ? '' : `; ${text}`;
 }
 
 function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string | undefined): string | undefined {

@@ -41,7 +41,9 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const refused = findRefusedCheck(reason, detail ?? '');
   const difference = findDifference(refused, known);
   const found = known.found === undefined ? '' : `: ${known.found}`;
-  const why = `${detail ?? reason}${found}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
+  const others = known.wrongClaims.filter(each => each !== `${detail}${found}`);
+  const also = others.length === 0 ? '' : `; also: ${others.join('; ')}`;
+  const why = `${detail ?? reason}${found}${also}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
   const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: printable(why, maxDetailLength) };
   const { check } = refused;
   // After an internal error nothing is known about the checks.
@@ -79,7 +81,10 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   issuer: ({ principal, keys }) => principal?.iss ?? keys?.issuer ?? 'one of issuers',
   algorithm: 'one of algorithms',
   'token-type': 'one of tokenTypes',
-  key: ({ keys }) => (keys ? `a key of the issuer, ${keyAge(keys)}` : 'a key of the issuer'),
+  key: ({ keys, config }) =>
+    keys
+      ? `a key of the issuer, ${keyAge(keys)}; one that it replaced under its old kid may stay in serve for keys.refreshSeconds (${config.keys.refreshSeconds} s)`
+      : 'a key of the issuer',
   signature: 'verifies with that key',
   audience: 'names one of audiences',
   claims: 'complete and inside their grammar',

@@ -1,4 +1,5 @@
-// The facts that an explanation may print, and how lists, times and ages are written. Of an unverified token that is its length alone, never a claim.
+// The facts that an explanation may print, and how lists, times and ages are written. Of an unverified token these are its length, what its
+// header says of the key, and its iss: nothing else.
 import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
@@ -30,10 +31,19 @@ export interface Known {
   readonly roles: readonly string[] | undefined;
   /** Those of its scopes likewise; undefined without scopes in the configuration. */
   readonly scopes: readonly string[] | undefined;
-  /** Names under claims of its issuer that lead to nothing in it. */
-  readonly missingClaims: readonly string[];
+  /** Names under claims of its issuer that lead to nothing in it, each with the pointer to a member of an object that they may mean. */
+  readonly missingClaims: readonly MissingClaim[];
+  /** All that is wrong with it, and not only what was found first. */
+  readonly wrongClaims: readonly string[];
+  /** `alg is "RS256"`: of its header and its iss, verified or not. */
+  readonly header: Readonly<Record<'alg' | 'typ' | 'kid' | 'iss', string>> | undefined;
   /** Name and place of an internal error, without its message. */
   readonly fault: string | undefined;
+}
+
+export interface MissingClaim {
+  readonly name: string;
+  readonly pointer: string | undefined;
 }
 
 /** Seconds since the epoch; undefined if the token has none or the value is not a number. */

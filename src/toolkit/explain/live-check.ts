@@ -1,12 +1,16 @@
 // Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../../authz/checks.ts';
+import { compilePermissions } from '../../authz/permission.ts';
+import { toAccountGrammar } from '../../authz/places/places.ts';
 import type { CheckRecord } from '../../check/check.ts';
+import { toClaimRules } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
 import { createIdentityHeaders } from '../../headers/headers.ts';
-import { memberOf, parsePath, valueAt } from '../../json/strict-json.ts';
+import { isJsonObject, memberOf, parsePath, toPointer, valueAt } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
+import { quotedPrintable } from '../../text/printable.ts';
 import {
   accountPlaceholder,
   type CompiledSource,
@@ -14,6 +18,7 @@ import {
   readSourceByAccount,
   textsOf,
 } from '../../token/claim-source.ts';
+import { claimProblems } from '../../token/claims.ts';
 import { parseCompactJws } from '../../token/compact.ts';
 import { compileClaimSources } from '../../token/identity-claims.ts';
 import { type SentRequest, toCheckRequest } from '../offline/check-request.ts';
@@ -76,7 +81,8 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       keys,
       list: revocations.status,
       tokenLength: token.length,
-      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
+      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc, now) : unsigned),
+      header: headerOf(token),
       fault,
     });
     return { explanation, removed, keys: Array.from(rings.values(), ring => ring.status()) };
@@ -111,17 +117,51 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
-type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims'>;
+type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims' | 'wrongClaims'>;
 
-const unsigned: SignedFacts = { times: undefined, roles: undefined, scopes: undefined, missingClaims: [] };
+const unsigned: SignedFacts = {
+  times: undefined,
+  roles: undefined,
+  scopes: undefined,
+  missingClaims: [],
+  wrongClaims: [],
+};
+
+function headerOf(token: string): Known['header'] {
+  const jws = parseCompactJws(token);
+  if (jws.kind === 'refusal') return undefined;
+  const { alg, typ, kid, payload } = jws;
+  const described = Object.entries({ alg, typ, kid, iss: memberOf(payload, 'iss') }).map(([name, value]) => {
+    const text = typeof value === 'string' ? quotedPrintable(value, 256) : 'no text';
+    return [name, value === undefined ? `there is no ${name}` : `${name} is ${text}`];
+  });
+  return Object.fromEntries(described);
+}
+
+/** Where the token has what a name with dots or slashes may mean, as users of other products write it. */
+function pointerTo(payload: unknown, name: string): string | undefined {
+  const find = (value: unknown, rest: string): readonly string[] | undefined => {
+    for (const key of isJsonObject(value) ? Object.keys(value) : []) {
+      if (key === rest) return [key];
+      if (!rest.startsWith(key) || !/^[./]/.test(rest.slice(key.length))) continue;
+      const inner = find(memberOf(value, key), rest.slice(key.length + 1));
+      if (inner !== undefined) return [key, ...inner];
+    }
+    return undefined;
+  };
+  const path = find(payload, name.replace(/^(?:\$\.|#?\/)/, ''));
+  return path && path.length > 0 ? toPointer(path) : undefined;
+}
 
 // Only of a token with a valid signature.
 function signedFacts(
   token: string,
-  { issuers, scopes }: Config,
+  config: Config,
   issuer: string | undefined,
   account: string | undefined,
+  now: number,
 ): SignedFacts {
+  const { issuers, scopes } = config;
   const jws = parseCompactJws(token);
   const settings = issuers.find(each => each.issuer === issuer);
   if (jws.kind === 'refusal' || settings === undefined) return unsigned;
@@ -131,6 +171,9 @@ function signedFacts(
     return typeof value === 'number' ? value : undefined;
   };
   const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const tables = { roles: compilePermissions(config.roles), scopes: scopes && compilePermissions(scopes) };
+  const rules = toClaimRules(settings, tables, toAccountGrammar(config.account));
+  const own = { ...rules, issuer: String(memberOf(jws.payload, 'iss')) };
   const listIn = (source: CompiledSource): readonly string[] | undefined => {
     const dependsOnAccount = source.parts.length > 1 || source.havingAccount;
     if (dependsOnAccount && account === undefined) return undefined;
@@ -147,6 +190,10 @@ function signedFacts(
     scopes: scopes && (listIn(scope) ?? []),
     missingClaims: [claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
       .flatMap(source => (source === undefined ? [] : textsOf(source)))
-      .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
+      .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined)
+      .map(name => ({ name, pointer: pointerTo(jws.payload, name) })),
+    wrongClaims: claimProblems(jws.payload, own, config.token, now).map(
+      ({ detail, found }) => `${detail}${found === undefined ? '' : `: ${found}`}`,
+    ),
   };
 }
