@@ -78,7 +78,10 @@ function edgeSettings({ trustedHops }: EnvoySettings): readonly Setting[] {
   ];
 }
 
-/** Without it, the HTTP/1.1 codec of Envoy answers 400 to each method that it does not know, such as QUERY. */
+/**
+ * Without it, the HTTP/1.1 codec of Envoy answers 400 to each method that it does not know, such as QUERY before 1.40. From 1.40 on Envoy
+ * knows it, and answers 400 to one without `content-type` (RFC 10008) before any filter, with or without this.
+ */
 export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
   const isNeeded = methods.some(method => !everyMethod.includes(method));
   return { field: 'allow_custom_methods', value: isNeeded ? true : undefined, accepts: 'anything' };
