@@ -3,11 +3,13 @@
 // are allowed and one that is refused. Stops on Ctrl-C, or with --once after the requests.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { envoyBinary, startEnvoy } from '../lab/envoy.ts';
 import { startServiceProcess } from '../lab/service-process.ts';
+import { parseListenAddress } from '../src/text/listen-address.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { chooseFreePorts, choosePorts } from './ports.ts';
 import { messageOf } from './run-sections.ts';
@@ -43,7 +45,7 @@ const { values } = parseArgs({
 });
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const audience = 'https://api.example.com';
-const usualPorts = { authentication: 8090, listen: 9191, admin: 9192, gateway: 8080, ready: 8081, envoyAdmin: 9901 };
+const usualPorts = { authentication: 8090, admin: 9192, gateway: 8080, ready: 8081, envoyAdmin: 9901 };
 /** Alice owns the first, is a member of the second, and has nothing to do with the third. */
 const accounts = ['acme', 'globex', 'initech'];
 const doneText = values.once ? 'Done' : 'Everything stays up until Ctrl-C';
@@ -139,8 +141,9 @@ async function writeConfig(
   ports: Parameters<typeof configurationText>[2],
   terminal: Terminal,
 ): Promise<string> {
-  const { route: routes } = values;
-  const text = await folder.write('config.yaml', configurationText(routes, accountParameter(routes), ports));
+  const { route: routes, out } = values;
+  const written = configurationText(routes, accountParameter(routes), ports, await listenIn(out));
+  const text = await folder.write('config.yaml', written);
   terminal.title('The configuration: one file is the whole policy');
   if (folder.isEdited('config.yaml'))
     terminal.text(keptNote(folder.path('config.yaml'), '--route and --account do not change it'));
@@ -277,14 +280,23 @@ function shellWord(text: string): string {
   return /^[\w./:@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** A socket in the folder; loopback where its path is too long for one (sun_path of unix(7)). */
+async function listenIn(folder: string): Promise<string> {
+  const socket = `unix:${resolve(folder, 'authz.sock')}`;
+  if (parseListenAddress(socket).kind === 'unix') return socket;
+  const { listen } = await chooseFreePorts({ listen: 0 });
+  return `127.0.0.1:${listen}`;
+}
+
 function configurationText(
   routes: readonly string[],
   parameter: string,
-  ports: { readonly authentication: number; readonly listen: number; readonly admin: number },
+  ports: { readonly authentication: number; readonly admin: number },
+  listen: string,
 ): string {
   const issuer = `http://127.0.0.1:${ports.authentication}`;
   const places = `headers: [x-account-id], query: [account_id]`;
-  return `listen: 127.0.0.1:${ports.listen}
+  return `listen: ${JSON.stringify(listen)}
 admin: 127.0.0.1:${ports.admin}
 issuers:
   - issuer: ${issuer}

@@ -1,7 +1,7 @@
 // `check-config`: prints every problem of a configuration and of the Envoy in front of it, or the effective settings, and warnings.
 import { Document, Scalar, visit } from 'yaml';
 import { permissionGrid } from '../authz/permission-grid.ts';
-import { loadConfig } from '../config/load.ts';
+import { loadConfig, readConfigFile } from '../config/load.ts';
 import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseConfidentialAdmin } from '../http/envoy-admin.ts';
@@ -13,6 +13,7 @@ import { coverOperations } from '../toolkit/openapi/coverage.ts';
 import { loadOpenApi } from '../toolkit/openapi/document.ts';
 import { readOperations } from '../toolkit/openapi/operations.ts';
 import { formatCoverage, formatCoverageProblems, toCoverageJson } from '../toolkit/openapi/report.ts';
+import { podSocket, withListen } from '../toolkit/render/default-listen.ts';
 import { isRendered, toCommandLine } from '../toolkit/render/rendered-files.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 
@@ -82,9 +83,16 @@ export const command = defineCommand({
     const name = envoy ?? admin?.href;
     let counts = '';
     if (name !== undefined) {
-      const { lines, findings, notJudged, bytes } = await (admin
-        ? findAdminProblems(admin, config)
-        : findFileProblems(name, config));
+      const lint = (each: Config) => (admin ? findAdminProblems(admin, each) : findFileProblems(name, each));
+      let found = await lint(config);
+      const inPod =
+        found.findings > 0 && (await leavesListenOut(file)) ? await lint({ ...config, listen: podSocket }) : found;
+      if (inPod.findings < found.findings) {
+        found = inPod;
+        io.stderr.write(`${strict ? '' : 'warning: '}${file}: listen: ${podSocketRemark}\n`);
+        isGood &&= !strict;
+      }
+      const { lines, findings, notJudged, bytes } = found;
       io.stderr.write(lines);
       if (findings > 0 && bytes !== undefined) {
         const command = toCommandLine(['account-authz', 'render', 'envoy-parts', '--config', file]);
@@ -118,6 +126,13 @@ export const command = defineCommand({
     return 0;
   },
 });
+
+const podSocketRemark = `is left out, and Envoy asks at ${podSocket}: run account-authz with the config.yaml of render kubernetes, which says so`;
+
+async function leavesListenOut(file: string): Promise<boolean> {
+  const content = await readConfigFile(file);
+  return content.kind === 'bytes' && withListen(Buffer.from(content.bytes).toString(), podSocket) !== undefined;
+}
 
 const adminRule = '--envoy-admin must be a URL such as http://127.0.0.1:9901: https, or http to a loopback address';
 

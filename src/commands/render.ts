@@ -4,6 +4,7 @@ import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
 import { defaultOptions, toEnvoySettings } from '../toolkit/envoy-settings/settings.ts';
 import { limitsOf } from '../toolkit/render/capabilities.ts';
+import { withListen } from '../toolkit/render/default-listen.ts';
 import {
   addressProblem,
   optionDefinitions,
@@ -67,12 +68,16 @@ export const command = defineCommand({
     if (force && out === undefined) throw new CommandError('--force needs --out');
 
     const content = await readConfigFile(file);
-    // It may run on another machine than the service, so names of files are those of the container.
-    const loaded = await validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
-    if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {
-      io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
+    const written = await validate(content);
+    if (written.kind === 'misconfiguration' || content.kind === 'problem') {
+      io.stderr.write(written.kind === 'misconfiguration' ? formatProblems(file, written.problems) : '');
       return 1;
     }
+    const text = Buffer.from(content.bytes).toString();
+    const configText = (target.listen && withListen(text, target.listen)) ?? text;
+    const loaded = configText === text ? written : await validate({ ...content, bytes: Buffer.from(configText) });
+    if (loaded.kind === 'misconfiguration')
+      throw new CommandError(`write into the configuration: listen: ${target.listen}`);
     const problem =
       originProblem(loaded.config.token, chosen) ??
       addressProblem(loaded.config, chosen, option => hasOption(target, option));
@@ -84,7 +89,7 @@ export const command = defineCommand({
       maxTokens: loaded.config.cache.maxTokens,
       namedFiles: namedFiles(loaded.config, '/'),
       cacheDirectory: loaded.config.keys.cacheDirectory,
-      configText: Buffer.from(content.bytes).toString(),
+      configText,
     };
     const unused = unusedUpstream(settings);
     if (unused !== undefined) throw new CommandError(unused);
@@ -105,6 +110,11 @@ export const command = defineCommand({
     return 0;
   },
 });
+
+// It may run on another machine than the service, so names of files are those of the container.
+function validate(content: Awaited<ReturnType<typeof readConfigFile>>): ReturnType<typeof validateConfig> {
+  return validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
+}
 
 function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: CommandIo): number {
   const [first, ...others] = files;

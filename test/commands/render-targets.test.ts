@@ -1,7 +1,8 @@
 // render for Kubernetes, Istio and Envoy Gateway.
 import { expect } from 'chai';
-import { parse, parseAllDocuments } from 'yaml';
-import { changed, configOf } from '../../lab/config-file.ts';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { runCommand } from '../../lab/command.ts';
+import { changed, configOf, writeFixture } from '../../lab/config-file.ts';
 import type { Part } from '../toolkit/lint/shipped.ts';
 import { config, filesOf, render } from './render-lab.ts';
 
@@ -26,6 +27,41 @@ describe('render kubernetes', () => {
     const admin = containers.find(({ name }: Part) => name === 'account-authz').ports[0].containerPort;
     expect(admin).to.equal(9292);
   });
+
+  const text = stringify({
+    admin: '0.0.0.0:9292',
+    issuers: [{ issuer: 'https://idp.test', audiences: ['a'], jwksUrl: 'https://idp.test/' }],
+    routes: [{ path: '/a' }],
+    roles: { owner: ['*'] },
+  });
+  for (const [form, written] of [
+    ['a block', text],
+    ['a block under comments and a mark', `# one\n---\n# two\n\n${text}`],
+    ['an indented block', text.replace(/^(?=.)/gm, '  ')],
+    ['JSON', JSON.stringify(parse(text))],
+    ['JSON under a comment, over lines', `# one\n${JSON.stringify(parse(text), undefined, 2)}\n`],
+  ] as const) {
+    it(`uses a socket where the configuration leaves listen out: ${form}`, async () => {
+      const file = writeFixture('no-listen.yaml', written);
+      const { 'config.yaml': [made] = [], 'envoy.yaml': bootstrap = [] } = await filesOf(
+        'kubernetes',
+        '--config',
+        file,
+      );
+      expect(made).to.deep.equal({ listen: 'unix:/run/account-authz/authz.sock', ...parse(text) });
+      expect(JSON.stringify(bootstrap)).to.include('{"pipe":{"path":"/run/account-authz/authz.sock"}}');
+      const envoy = writeFixture('socket-envoy.yaml', stringify(bootstrap[0]));
+      const check = (...more: readonly string[]) =>
+        runCommand('check-config', ['--config', file, '--envoy', envoy, ...more]);
+      const remark =
+        /listen: is left out, and Envoy asks at unix:\/run\/account-authz\/authz.sock: run account-authz with the config.yaml/;
+      expect(await check())
+        .to.include({ code: 0 })
+        .and.to.have.property('stderr')
+        .that.matches(remark);
+      expect(await check('--strict')).to.include({ code: 1 });
+    });
+  }
 
   it('uses the images and the ports of the options', async () => {
     const options = ['--image', 'r.example/authz:1', '--envoy-image', 'r.example/envoy@sha256:0a'];
@@ -85,6 +121,7 @@ describe('render kubernetes', () => {
       'kustomization.yaml',
       'envoy-container.yaml',
       'account-authz.yaml',
+      'socket.yaml',
       'envoy.yaml',
       'config.yaml',
     ]);

@@ -58,7 +58,9 @@ describe('npm run try', () => {
       ]);
       const token = readFileSync(join(out, 'token.txt'), 'utf8');
       expect(stdout).to.not.contain(token);
-      expect(readFileSync(join(out, 'envoy.yaml'), 'utf8')).to.contain('/v2/billing');
+      expect(readFileSync(join(out, 'envoy.yaml'), 'utf8'))
+        .to.contain('/v2/billing')
+        .and.contain(`path: ${join(out, 'authz.sock')}`);
     } finally {
       await upstream.stop();
     }

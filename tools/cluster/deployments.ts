@@ -19,7 +19,7 @@ export const deploymentNames = [
   'service',
   'quickstart',
   'render kubernetes',
-  'envoy-sidecar over a socket',
+  'envoy-sidecar over TCP',
   'istio',
   'istio gateway',
   'istio waypoint',
@@ -129,12 +129,9 @@ async function writeKustomization(
     }
     case 'render kubernetes':
       return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
-    case 'envoy-sidecar over a socket': {
+    case 'envoy-sidecar over TCP': {
       const target = join(overlays, 'envoy-sidecar');
-      const config = `${await configOf('envoy-sidecar')}`.replace(
-        /^listen: .*$/m,
-        'listen: unix:/run/account-authz/authz.sock',
-      );
+      const config = `${await configOf('envoy-sidecar')}`.replace(/^listen: .*$/m, 'listen: 127.0.0.1:9191');
       await write(target, config);
       await product(['render', 'kubernetes', '--config', 'config.yaml', '--out', 'authz'], target);
       await cp(join(target, 'ca.pem'), join(target, 'authz', 'ca.pem'));

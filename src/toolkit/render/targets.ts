@@ -14,6 +14,7 @@ import {
 import type { Members } from '../envoy-settings/tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type DataPlane, dataPlanes } from './capabilities.ts';
+import { podSocket } from './default-listen.ts';
 import { envoyGatewayFiles, envoyGatewayProblem } from './envoy-gateway.ts';
 import { partsFile } from './envoy-parts.ts';
 import { gatewayApiFiles, gatewayApiProblem } from './gateway-api.ts';
@@ -35,6 +36,8 @@ export interface Target {
   /** Envoy itself takes its first file, which is no stream of documents. */
   readonly isForEnvoy?: boolean;
   readonly defaults?: Partial<RenderOptions>;
+  /** `listen` where the configuration does not say it; that of the configuration otherwise. */
+  readonly listen?: string;
   readonly files: (settings: RenderSettings) => RenderedFiles;
 }
 
@@ -93,6 +96,7 @@ export const targets: Readonly<Record<string, Target>> = {
     dataPlane: () => dataPlanes.envoy,
     options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
+    listen: podSocket,
     problem({ listen, authz, authzAdmin, tls }) {
       if (isLoopback(listen.host))
         return `--listen must not be loopback, where neither the Service nor the probes of the kubelet reach Envoy: write 0.0.0.0:${listen.port}`;

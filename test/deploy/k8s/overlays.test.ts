@@ -21,12 +21,13 @@ import { createSchemaCheck } from './schemas.ts';
 const run = promisify(execFile);
 /** What the pages have a user change in a kustomization. */
 const variants: Readonly<Record<string, (folder: string, kustomization: Document) => Promise<void>>> = {
-  async 'envoy-sidecar over a socket, as docs/deploy/envoy-sidecar.md says'(folder, kustomization) {
-    await edit(`${folder}/config.yaml`, config => config.set('listen', 'unix:/run/account-authz/authz.sock'));
+  async 'envoy-sidecar over TCP, as docs/deploy/envoy-sidecar.md says'(folder, kustomization) {
+    await edit(`${folder}/config.yaml`, config => config.set('listen', '127.0.0.1:9191'));
     const options = ['--config', `${folder}/config.yaml`, '--out', `${folder}/authz`];
     expect(await runCommand('render', ['kubernetes', ...options])).to.include({ code: 0 });
     kustomization.set('components', ['authz']);
     kustomization.delete('configMapGenerator');
+    kustomization.deleteIn(['patches', 1]);
   },
   async 'envoy-sidecar with an autoscaler, a monitor and a revocation list'(folder, kustomization) {
     await cp(join(folder, '../../monitoring/pod-monitor.yaml'), join(folder, 'pod-monitor.yaml'));

@@ -10,7 +10,7 @@ import { runCommand } from '../../../lab/command.ts';
 import { changed, writeFixture } from '../../../lab/config-file.ts';
 import { readSnippet } from '../../../lab/document.ts';
 import { render } from '../../../lab/kustomize.ts';
-import { at, configMapOf, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
+import { at, configMapOf, listAt, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
 import { createSchemaCheck } from './schemas.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -61,8 +61,8 @@ describe('the output of render for Kubernetes', () => {
     expect(outcome).to.include({ code: 0, stderr: '' });
   }
 
-  for (const listen of ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock']) {
-    it(`puts both sidecars into the Deployments with the labels and no others, with ${listen}`, async () => {
+  for (const listen of ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock', undefined]) {
+    it(`puts both sidecars into the Deployments with the labels and no others, with ${listen ?? 'a socket by default'}`, async () => {
       const options = ['--selector', 'app=orders', '--upstream', '127.0.0.1:9000'];
       await into(join(folder, 'authz'), 'kubernetes', { listen }, ...options);
       await writeFile(
@@ -80,8 +80,14 @@ describe('the output of render for Kubernetes', () => {
         volumeMounts.map(({ name }) => name),
       );
       expect([...new Set(mounted)].sort()).to.deep.equal(orders?.spec.volumes?.map(({ name }) => name).sort());
-      expect(configMapOf(manifests, 'account-authz-config')?.['config.yaml']).to.include('/v2/billing/*');
-      expect(configMapOf(manifests, 'account-authz-envoy')?.['envoy.yaml']).to.include('port_value: 9000');
+      const config = configMapOf(manifests, 'account-authz-config')?.['config.yaml'];
+      expect(config)
+        .to.include('/v2/billing/*')
+        .and.to.include(listen ?? 'listen: unix:/run/account-authz/authz.sock');
+      const bootstrap = configMapOf(manifests, 'account-authz-envoy')?.['envoy.yaml'];
+      expect(bootstrap)
+        .to.include('port_value: 9000')
+        .and.to.include(listen === '127.0.0.1:9191' ? '9191' : 'authz.sock');
       expect(ofKind(manifests, 'Service').map(({ spec }) => at(spec, 'ports', 0, 'targetPort'))).to.deep.equal([
         'envoy-http',
       ]);
@@ -99,7 +105,10 @@ describe('the output of render for Kubernetes', () => {
     const names = at(pod?.spec, 'template', 'spec', 'initContainers');
     expect(names).to.have.length(2);
     expect(at(names, 0, 'name')).to.equal('account-authz');
-    expect(at(pod?.spec, 'template', 'spec', 'volumes', 0, 'configMap', 'name')).to.match(/^account-authz-\w+-\w+$/);
+    const volumes = listAt(pod?.spec, 'template', 'spec', 'volumes').map(
+      each => at(each, 'configMap', 'name') ?? 'memory',
+    );
+    expect(volumes.join()).to.match(/^memory,account-authz-config-\w+,account-authz-envoy-\w+$/);
   });
 
   const others: readonly (readonly [
