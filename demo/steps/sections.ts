@@ -2,6 +2,7 @@
 import type { Demo } from '../local-demo.ts';
 import type { Section } from '../run-sections.ts';
 import { allowed } from './allowed.ts';
+import { changes } from './changes.ts';
 import { invalidTokens } from './invalid-tokens.ts';
 import { keys, outage } from './outages.ts';
 import { partner } from './partner.ts';
@@ -9,7 +10,7 @@ import { ambiguous, otherAccounts } from './refused-requests.ts';
 import { createScene, type Tokens } from './scene.ts';
 import { signingIn } from './signing-in.ts';
 
-const sections = [signingIn, allowed, otherAccounts, partner, invalidTokens, ambiguous, keys, outage];
+const sections = [signingIn, allowed, otherAccounts, partner, invalidTokens, ambiguous, changes, keys, outage];
 
 export function sectionsOf(demo: Demo, tokens: Tokens): readonly Section[] {
   const scene = createScene(demo, tokens);
