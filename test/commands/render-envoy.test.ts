@@ -182,10 +182,14 @@ describe('render envoy', () => {
     expect(policy.allow_origin_string_match).to.deep.equal([{ exact: origins[1] }, { exact: origins[3] }]);
     expect(policy.allow_methods).to.equal('GET, PURGE');
     expect(policy.allow_headers.split(', ')).to.include.members(['authorization', 'content-type', 'x-org-id']);
-    const more = ['--cors-header', 'Idempotency-Key', '--cors-header', 'if-match'];
+    const exposing = ['--cors-expose', 'X-Total-Count', '--cors-expose', 'etag'];
+    const more = ['--cors-header', 'Idempotency-Key', '--cors-header', 'if-match', ...exposing];
     const extended = managerOf(await rendered(changes, ...origins, ...more)).route_config.virtual_hosts[0];
-    const { allow_headers: allowed } = extended.typed_per_filter_config['envoy.filters.http.cors'];
+    const { allow_headers: allowed, expose_headers: exposed } =
+      extended.typed_per_filter_config['envoy.filters.http.cors'];
     expect(allowed).to.equal(`${policy.allow_headers}, idempotency-key`);
+    expect(policy.expose_headers).to.match(/, etag, link, location$/);
+    expect(exposed).to.equal(`${policy.expose_headers}, x-total-count`);
     const names = manager.http_filters.map(({ name }: Part) => name);
     expect(names.indexOf('envoy.filters.http.cors')).to.be.below(names.indexOf('envoy.filters.http.ext_authz'));
   });

@@ -326,14 +326,14 @@ describe('render envoy-gateway', () => {
     expect(http2.connectionKeepalive).to.deep.equal({ interval: '5s', timeout: '1s' });
   });
 
-  it('allows the headers of --cors-header', async () => {
-    const options = ['--cors-origin', 'https://app.example.com', '--cors-header', 'idempotency-key'];
-    const files = await filesOf('envoy-gateway', '--config', config(service), ...options);
-    expect(files['security-policy.yaml']?.[0].spec.cors.allowHeaders).to.include.members([
-      'authorization',
-      'idempotency-key',
-    ]);
-  });
+  for (const target of ['envoy', 'envoy-parts', 'kubernetes', 'istio', 'envoy-gateway', 'kgateway']) {
+    it(`lets pages send the headers of --cors-header and read those of --cors-expose: ${target}`, async () => {
+      const options = ['--cors-origin', 'https://app.example.com', '--cors-header', 'idempotency-key'];
+      const file = config(/gateway/.test(target) ? service : {});
+      const { stdout } = await render(target, '--config', file, ...options, '--cors-expose', 'X-Total-Count');
+      for (const name of ['idempotency-key', 'x-total-count', 'etag']) expect(stdout).to.include(name);
+    });
+  }
 
   it('warns of --authz-host where listen has an address of its own, and uses it where listen has every address', async () => {
     for (const [listen, stderr] of [

@@ -34,6 +34,12 @@ describe('render with invalid input', () => {
     ['envoy --readiness-port 70000', /--readiness-port must be a port from 1 to 65535/],
     ['envoy-parts --readiness-port 81', /--readiness-port: leave it out, it is for envoy, kubernetes$/m],
     ['envoy --cors-header idempotency-key', /--cors-header needs --cors-origin/],
+    ['envoy --cors-expose x-total-count', /--cors-expose needs --cors-origin/],
+    ['gateway-api --cors-expose x-total-count', /gateway-api has no .*--cors-expose/],
+    [
+      ['envoy', '--cors-origin', 'https://a.example', '--cors-expose', '*'],
+      /--cors-expose must be the name of a header/,
+    ],
     ['envoy --cors-origin https://*.example.com', /--cors-origin must be an origin .* no wildcard/],
     [
       ['envoy', '--cors-origin', 'https://a.example', '--cors-header', 'a b'],

@@ -130,7 +130,8 @@ describe('a token in a cookie, in Chromium', () => {
   const lab = useRunning(() => startLab(config()));
   const envoy = useRunning(() => {
     const written = { ...configuration(lab.jwksUrl), ...config(), listen: lab.service.address };
-    const options = ['--cors-origin', String(ownPage?.origin), '--upgrade', 'websocket'];
+    const cors = ['--cors-origin', String(ownPage?.origin), '--cors-expose', 'x-total-count'];
+    const options = [...cors, '--upgrade', 'websocket'];
     return startRenderedEnvoy(written, { upstream: service.port }, options);
   });
   let context: BrowserContext;
@@ -158,7 +159,10 @@ describe('a token in a cookie, in Chromium', () => {
       );
       if (request.url?.endsWith('/events'))
         response.setHeader('content-type', 'text/event-stream').end('data: hello\n\n');
-      else response.end('secret');
+      else {
+        for (const name of ['etag', 'x-total-count', 'x-mine']) response.setHeader(name, '7');
+        response.setHeader('access-control-expose-headers', 'x-mine').end('secret');
+      }
     });
     server.on('upgrade', (request, socket) => {
       reached.push(`${request.method} ${request.url} socket`);
@@ -202,6 +206,12 @@ describe('a token in a cookie, in Chromium', () => {
       `GET ${path} socket`,
       `GET ${path}/events checked`,
     ]);
+  });
+
+  it('lets a page of origins read etag and the headers of --cors-expose, in place of those that the API names', async () => {
+    const script = `fetch('http://127.0.0.1:${envoy.port}${path}', { credentials: 'include' })
+      .then(({ headers }) => ['etag', 'x-total-count', 'x-mine'].map(name => headers.get(name)))`;
+    expect(await own.evaluate(script)).to.deep.equal(['7', '7', null]);
   });
 
   it('lets a page of another origin change nothing, open no WebSocket, and read nothing', async () => {

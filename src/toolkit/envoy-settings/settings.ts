@@ -55,6 +55,8 @@ interface EnvoyOptions {
   readonly corsOrigins: readonly string[];
   /** Request headers that pages of these origins may send besides the usual ones, in lower case. */
   readonly corsHeaders: readonly string[];
+  /** Headers of answers that they may read besides the usual ones, likewise. */
+  readonly corsExposed: readonly string[];
   readonly trustedHops: number;
   /** Of a whole answer, for an upgrade until its 101; 0: none. */
   readonly requestTimeoutSeconds: number;
@@ -166,6 +168,7 @@ export const defaultOptions: RenderOptions = {
   upstreams: [],
   corsOrigins: [],
   corsHeaders: [],
+  corsExposed: [],
   trustedHops: 0,
   requestTimeoutSeconds: 0,
   idleTimeoutSeconds: 300,

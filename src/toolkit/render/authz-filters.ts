@@ -51,7 +51,7 @@ function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
 }
 
 /** What a page may send and read. */
-function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
+function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, corsExposed, takesGrpcWeb }: EnvoySettings) {
   const ofGrpcWeb = takesGrpcWeb ? ['x-grpc-web', 'x-user-agent', 'grpc-timeout'] : [];
   const tokens = headers.filter(({ kind, names }) => kind === 'token' && !names.includes('cookie'));
   const usual = ['content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
@@ -60,11 +60,13 @@ function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, takesGrp
     allowHeaders: [
       ...new Set([...tokens.flatMap(({ names }) => names), ...usual, ...accountHeaders, ...ofGrpcWeb, ...corsHeaders]),
     ],
+    // Envoy replaces the list of the service.
     exposeHeaders: [
-      'x-request-id',
-      'www-authenticate',
-      'retry-after',
-      ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
+      ...new Set([
+        ...['x-request-id', 'www-authenticate', 'retry-after', 'etag', 'link', 'location'],
+        ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
+        ...corsExposed,
+      ]),
     ],
   };
 }

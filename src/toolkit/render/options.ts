@@ -99,10 +99,13 @@ export const renderOptions = {
     value: 'NAME',
     isRepeatable: true,
     help: 'a further request header that those pages may send, such as idempotency-key; repeatable',
-    parse: texts =>
-      texts.every(text => /^[A-Za-z0-9-]{1,128}$/.test(text))
-        ? { corsHeaders: [...new Set(texts.map(text => text.toLowerCase()))] }
-        : problem('must be the name of a request header such as idempotency-key'),
+    parse: headerNames('a request header such as idempotency-key', corsHeaders => ({ corsHeaders })),
+  },
+  'cors-expose': {
+    value: 'NAME',
+    isRepeatable: true,
+    help: 'a header of answers that those pages may read besides etag, link, location and ours, such as x-total-count; repeatable',
+    parse: headerNames('a header of answers such as x-total-count', corsExposed => ({ corsExposed })),
   },
   'trusted-hops': {
     value: 'N',
@@ -224,7 +227,8 @@ export function parseRenderOptions(values: Readonly<Record<string, unknown>>): G
   }
   if (given.authzNamespace !== undefined && given.namespace === undefined)
     return '--authz-namespace needs --namespace: a ReferenceGrant names both';
-  if (given.corsHeaders !== undefined && given.corsOrigins === undefined) return '--cors-header needs --cors-origin';
+  const further = (['cors-header', 'cors-expose'] as const).find(name => values[name] !== undefined);
+  if (further !== undefined && given.corsOrigins === undefined) return `--${further} needs --cors-origin`;
   const { takesGrpcWeb, takesWebSockets, upstreamProtocol: protocol = upstreamProtocol } = given;
   if (takesGrpcWeb && protocol === 'http1') return '--grpc-web needs --upstream-protocol http2 or auto: gRPC is HTTP/2';
   if (takesWebSockets && protocol === 'http2')
@@ -317,6 +321,13 @@ function number(
     const value = /^[0-9]{1,6}$/.test(text) ? Number(text) : -1;
     return value >= least && value <= most ? toOptions(value) : problem(`must be ${noun} from ${least} to ${most}`);
   });
+}
+
+function headerNames(noun: string, toOptions: (names: readonly string[]) => GivenOptions): RenderOption['parse'] {
+  return texts =>
+    texts.every(text => /^[A-Za-z0-9-]{1,128}$/.test(text))
+      ? toOptions([...new Set(texts.map(text => text.toLowerCase()))])
+      : problem(`must be the name of ${noun}`);
 }
 
 function oneOf<Word extends string>(

@@ -41,7 +41,7 @@ export interface Target {
   readonly files: (settings: RenderSettings) => RenderedFiles;
 }
 
-const corsOptions = ['cors-origin', 'cors-header'] as const;
+const corsOptions = ['cors-origin', 'cors-header', 'cors-expose'] as const;
 const listenOptions = ['listen', 'readiness-port', 'envoy-admin-port'] as const;
 const limitOptions = ['request-timeout', 'idle-timeout', 'underscores'] as const;
 const trafficOptions = [
