@@ -2,7 +2,7 @@
 // `content-type`, whose charset some servers use for the query too.
 import type { AccountPlace } from './places/place.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import type { RequestHeaders } from './request-facts.ts';
+import { maxNominated, nominatedNames, type RequestHeaders } from './request-facts.ts';
 import type { TokenPlaces } from './token-places.ts';
 
 interface NeededHeaders {
@@ -28,19 +28,6 @@ export function refuseAmbiguousHeaders(
   if (contentType !== undefined && !hasPlainCharset(contentType))
     return refusal('request_invalid', 'content-type with an ambiguous charset');
   return undefined;
-}
-
-const maxNominated = 256;
-
-/** RFC 9110 section 7.6.1: a proxy removes the headers that `connection` names. Envoy forwards it with an upgrade. One more than the bound at most. */
-export function nominatedNames(headers: RequestHeaders): readonly string[] {
-  const lines = headers.get('connection');
-  return lines === undefined
-    ? []
-    : lines
-        .join()
-        .toLowerCase()
-        .split(/[\s,]+/, maxNominated + 1);
 }
 
 const charsets = /charset[^a-z=;]*=/g;

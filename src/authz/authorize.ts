@@ -1,7 +1,7 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
 import { addressedAccount } from './account.ts';
-import { nominatedNames, refuseAmbiguousHeaders } from './ambiguous-headers.ts';
+import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import { challenged, type ProtectedResource } from './challenge.ts';
 import type { DetailOf } from './checks.ts';
 import { parseRequestTarget } from './path.ts';
@@ -24,9 +24,9 @@ import {
   toUnaddressed,
 } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import type { RequestFacts } from './request-facts.ts';
+import { nominatedNames, type RequestFacts } from './request-facts.ts';
 import { matchRoutes, type RouteMatch, type RouteTree } from './route-tree.ts';
-import { type BearerToken, readToken, type TokenPlaces } from './token-places.ts';
+import { type BearerToken, type Rewrites, readToken, type TokenPlaces } from './token-places.ts';
 
 export interface Policy {
   readonly routes: RouteTree;
@@ -52,8 +52,7 @@ interface AdmittedRequest {
   /** Every account that the request names, once for each place. */
   readonly accounts: readonly Account[];
   readonly token: BearerToken;
-  /** What is left of `cookie` without the token. Undefined: it stays as it is. */
-  readonly otherCookies: string | undefined;
+  readonly rewrites: Rewrites;
 }
 
 /** `route` is for the log, also of a refused request. */
@@ -92,12 +91,12 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   if (unknown !== undefined) return refused(unknown);
   if (match.kind === 'refusal') return refused(match);
 
-  const { token, isCookie, otherCookies } = reading;
+  const { token, isOfPage, rewrites } = reading;
   const { method } = facts;
   if (typeof token !== 'string') return refused(challenged(policy, { method, match }, token), match.route);
-  const foreignPage = isCookie ? refuseForeignPage(policy.tokenPlaces, facts) : undefined;
+  const foreignPage = isOfPage ? refuseForeignPage(policy.tokenPlaces, facts) : undefined;
   if (foreignPage !== undefined) return refused(foreignPage, match.route);
-  return { route: match.route, outcome: { kind: 'admitted', method, match, accounts, token, otherCookies } };
+  return { route: match.route, outcome: { kind: 'admitted', method, match, accounts, token, rewrites } };
 }
 
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -106,7 +105,7 @@ const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 function refuseForeignPage({ origins }: TokenPlaces, { method, headers }: RequestFacts): Refusal | undefined {
   if (readingMethods.has(method) && !nominatedNames(headers).includes('upgrade')) return undefined;
   const [origin, ...others] = headers.get('origin') ?? [];
-  if (origin === undefined) return refusal('origin_forbidden', 'no origin beside a token in a cookie');
+  if (origin === undefined) return refusal('origin_forbidden', 'no origin beside a token in a cookie or a subprotocol');
   if (others.length > 0) return refusal('origin_forbidden', 'more than one origin');
   return origins.has(origin) ? undefined : refusal('origin_forbidden', 'the origin is not one of token.origins');
 }
@@ -116,8 +115,8 @@ interface Allow {
   readonly principal: AllowedPrincipal;
   /** As the identity has them. */
   readonly forwarded: Identity['forwarded'];
-  /** What is left of `cookie` for the upstream without the token; empty: nothing. Undefined: it stays as it is. */
-  readonly otherCookies?: string;
+  /** Without the token. Undefined: every header stays as it is. */
+  readonly rewrites?: Rewrites;
 }
 
 export type Decision = Allow | Refusal;
@@ -156,8 +155,8 @@ export function authorize(
   if (scope?.obstacle !== undefined) return { decision: refuseScope(scope.obstacle, identity), principal };
   const { forwarded } = identity;
   const allowed = { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name }, forwarded } as const;
-  const { otherCookies } = request;
-  return { decision: otherCookies === undefined ? allowed : { ...allowed, otherCookies }, principal };
+  const { rewrites } = request;
+  return { decision: rewrites.length === 0 ? allowed : { ...allowed, rewrites }, principal };
 }
 
 function refuseCaller({ apps }: Policy, app: string, revokedBy: string | Refusal | undefined): Refusal | undefined {

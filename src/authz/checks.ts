@@ -20,7 +20,7 @@ const sourceForms =
   'claims of the issuer must name a claim of the token: a name leads to a string, for acc, role and scope also to a list, { keysOf: NAME } to an object, { wordsOf: NAME } to the words of a string';
 const oneToken = 'the client must send each place of token.from at most once, with a token and nothing else';
 const sameSite =
-  'a request with its token in a cookie that is no GET, HEAD or OPTIONS, or a WebSocket, must come from a page whose origin token.origins has';
+  'a WebSocket, and a request with its token in a cookie that is no GET, HEAD or OPTIONS, must come from a page whose origin token.origins has';
 const issuerMay = 'accounts of the issuer must cover the account, or another issuer must issue the token';
 
 export const checks = {
@@ -68,6 +68,12 @@ export const checks = {
       'a token cookie twice': oneToken,
       'an empty token cookie': oneToken,
       'a token cookie in quotes': oneToken,
+      'more than {} subprotocols': 'the client must offer fewer subprotocols',
+      'a token subprotocol twice': oneToken,
+      'a token subprotocol without its token': oneToken,
+      'a token beside that of a subprotocol': oneToken,
+      'a subprotocol that is not UTF-8 beside that of the token':
+        'the client must offer names of ASCII alone (RFC 6455)',
       'a cookie that is not UTF-8 beside that of the token':
         'Envoy can put back no such cookie: the service must encode what it sets',
     },
@@ -122,12 +128,14 @@ export const checks = {
       'Authorization has another scheme': 'the scheme must be Bearer, with a space before the token',
       'no token after the scheme': 'a token must follow Bearer and a space',
       'no token in its header': 'token.from names the places where the client may send its token',
+      'no token in its subprotocol':
+        'token.from names the subprotocol after which a WebSocket handshake must have the token',
       'no token in its cookie': 'token.from names the places where the client may send its token',
     },
   },
   'token-origin': {
     origin_forbidden: {
-      'no origin beside a token in a cookie': sameSite,
+      'no origin beside a token in a cookie or a subprotocol': sameSite,
       'more than one origin': sameSite,
       'the origin is not one of token.origins': sameSite,
     },

@@ -26,3 +26,16 @@ export function singleHeader(facts: RequestFacts, name: string): string | undefi
   const values = facts.headers.get(name);
   return values?.length === 1 ? values[0] : undefined;
 }
+
+export const maxNominated = 256;
+
+/** RFC 9110 section 7.6.1: a proxy removes the headers that `connection` names. Envoy forwards it with an upgrade. One more than the bound at most. */
+export function nominatedNames(headers: RequestHeaders): readonly string[] {
+  const lines = headers.get('connection');
+  return lines === undefined
+    ? []
+    : lines
+        .join()
+        .toLowerCase()
+        .split(/[\s,]+/, maxNominated + 1);
+}

@@ -1,14 +1,18 @@
-// The places where a request may carry its token: Authorization (RFC 6750 section 2.1), a header, a cookie. One object for each.
+// The places where a request may carry its token: Authorization (RFC 6750 section 2.1), a header, a cookie, a subprotocol. One object for each.
 import type { DetailOf } from './checks.ts';
 import { hasLookAlike } from './places/header-place.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import type { RequestHeaders } from './request-facts.ts';
+import { nominatedNames, type RequestHeaders } from './request-facts.ts';
 
 /** The text of a token, not parsed yet. */
 export type BearerToken = string & { readonly brand: 'BearerToken' };
 
 /** An item of `token.from`. */
-export type TokenPlaceSetting = 'authorization' | { readonly header: string } | { readonly cookie: string };
+export type TokenPlaceSetting =
+  | 'authorization'
+  | { readonly header: string }
+  | { readonly cookie: string }
+  | { readonly subprotocol: string };
 
 /** The part of `token` in the configuration that decides where a token may be. */
 export interface TokenSettings {
@@ -25,7 +29,12 @@ export interface TokenPlace {
   /** The header that `connection` must not nominate. */
   readonly headers?: readonly string[];
   readonly cookie?: string;
+  /** Of a WebSocket: what the upstream gets of `sec-websocket-protocol` in place of the list with the token. */
+  readonly otherSubprotocols?: (headers: RequestHeaders) => string | Refusal;
 }
+
+/** What the upstream gets in place of these headers of the request. Empty: not the header at all. */
+export type Rewrites = readonly (readonly [name: string, value: string])[];
 
 /** One of the texts between semicolons. */
 interface Cookie {
@@ -36,8 +45,10 @@ interface Cookie {
 
 export interface TokenPlaces {
   readonly places: readonly TokenPlace[];
-  /** The pages whose requests may bring a token in a cookie. */
+  /** The pages whose requests may bring a token in a cookie or a subprotocol. */
   readonly origins: ReadonlySet<string>;
+  /** Whether the upstream gets the token too. */
+  readonly forward: boolean;
   /** Names of cookies that the upstream does not get. */
   readonly removedCookies: ReadonlySet<string>;
 }
@@ -45,51 +56,74 @@ export interface TokenPlaces {
 export function compileTokenPlaces({ from, origins = [], forward }: TokenSettings): TokenPlaces {
   const places = from.map(toTokenPlace);
   const cookies = places.flatMap(({ cookie }) => cookie ?? []);
-  return { places, origins: new Set(origins), removedCookies: new Set(forward ? [] : cookies) };
+  return { places, origins: new Set(origins), forward, removedCookies: new Set(forward ? [] : cookies) };
 }
 
 export interface TokenReading {
   readonly kind: 'token';
   /** A refusal is `token_missing`. */
   readonly token: BearerToken | Refusal;
-  readonly isCookie: boolean;
-  /** What is left of `cookie` for the upstream; empty: nothing. Undefined: it stays as it is. */
-  readonly otherCookies: string | undefined;
+  /** Whether only a page of `origins` may send it. */
+  readonly isOfPage: boolean;
+  readonly rewrites: Rewrites;
 }
 
 /** The token of the first place that the request has. What is ambiguous makes the request invalid, in whichever place. */
-export function readToken({ places, removedCookies }: TokenPlaces, headers: RequestHeaders): TokenReading | Refusal {
+export function readToken(
+  { places, removedCookies, forward }: TokenPlaces,
+  headers: RequestHeaders,
+): TokenReading | Refusal {
   const ambiguity = refuseAmbiguousAuthorization(headers);
   if (ambiguity !== undefined) return ambiguity;
   const cookies = places.some(({ cookie }) => cookie !== undefined) ? parseCookies(headers) : [];
   if ('kind' in cookies) return cookies;
   let token: BearerToken | Refusal | undefined;
-  let isCookie = false;
-  for (const { read, cookie } of places) {
-    const found = read(headers, cookies);
+  let place: TokenPlace | undefined;
+  let tokens = 0;
+  let socket: TokenPlace | undefined;
+  for (const each of places) {
+    const found = each.read(headers, cookies);
     if (typeof found === 'object' && found.reason === 'request_invalid') return found;
+    if (typeof found === 'string') tokens += 1;
+    if (found !== undefined && each.otherSubprotocols !== undefined) socket = each;
     if (token !== undefined || found === undefined) continue;
     token = found;
-    isCookie = cookie !== undefined;
+    place = each;
   }
+  if (socket !== undefined && tokens > 1) return refusal('request_invalid', 'a token beside that of a subprotocol');
   token ??= refusal('token_missing', places[0]?.absent(headers) ?? 'no Authorization');
   const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, cookies);
   if (typeof otherCookies === 'object') return otherCookies;
-  return { kind: 'token', token, isCookie, otherCookies };
+  const otherSubprotocols = forward ? undefined : socket?.otherSubprotocols?.(headers);
+  if (typeof otherSubprotocols === 'object') return otherSubprotocols;
+  const rewrites: [string, string][] = [];
+  if (otherCookies !== undefined) rewrites.push(['cookie', otherCookies]);
+  if (otherSubprotocols !== undefined) rewrites.push([subprotocolHeader, otherSubprotocols]);
+  const isOfPage = place?.cookie !== undefined || place?.otherSubprotocols !== undefined;
+  return { kind: 'token', token, isOfPage, rewrites };
 }
 
-/** The header line that carries a token in this place. */
-export function toTokenLine(
+/** The header lines that carry a token in this place; with a subprotocol, those of its handshake. */
+export function toTokenLines(
   place: TokenPlaceSetting | undefined,
   token: string,
-): readonly [name: string, value: string] {
-  if (typeof place === 'object')
-    return 'header' in place ? [place.header, token] : ['cookie', `${place.cookie}=${token}`];
-  return ['authorization', `Bearer ${token}`];
+): readonly (readonly [name: string, value: string])[] {
+  if (typeof place !== 'object') return [['authorization', `Bearer ${token}`]];
+  if ('header' in place) return [[place.header, token]];
+  if ('cookie' in place) return [['cookie', `${place.cookie}=${token}`]];
+  return [
+    ['connection', 'upgrade'],
+    ['upgrade', 'websocket'],
+    [subprotocolHeader, `${place.subprotocol}, ${token}`],
+  ];
 }
 
 export function hasCookiePlace(from: readonly TokenPlaceSetting[]): boolean {
   return from.some(place => typeof place === 'object' && 'cookie' in place);
+}
+
+export function hasSubprotocolPlace(from: readonly TokenPlaceSetting[]): boolean {
+  return from.some(place => typeof place === 'object' && 'subprotocol' in place);
 }
 
 /** Whether a header line has such a place. */
@@ -97,13 +131,16 @@ export function isTokenLine(from: readonly TokenPlaceSetting[], name: string, va
   return from.some(place => {
     if (typeof place !== 'object') return name === 'authorization';
     if ('header' in place) return name === place.header;
+    if ('subprotocol' in place)
+      return name === subprotocolHeader && value.split(',').some(item => trimmed(item) === place.subprotocol);
     return name === 'cookie' && value.split(';').some(pair => cookieName(pair) === place.cookie);
   });
 }
 
 function toTokenPlace(setting: TokenPlaceSetting): TokenPlace {
   if (setting === 'authorization') return authorizationPlace;
-  return 'header' in setting ? headerPlace(setting.header) : cookiePlace(setting.cookie);
+  if ('header' in setting) return headerPlace(setting.header);
+  return 'cookie' in setting ? cookiePlace(setting.cookie) : subprotocolPlace(setting.subprotocol);
 }
 
 /** Refuses more than one value, whether a token may be there or not. Envoy joins several Authorization lines with a comma. */
@@ -190,6 +227,49 @@ function cookiesWithout(names: ReadonlySet<string>, cookies: readonly Cookie[]):
       .replace(/^[ \t]+/, ''),
   );
   return text ?? refusal('request_invalid', 'a cookie that is not UTF-8 beside that of the token');
+}
+
+export const subprotocolHeader = 'sec-websocket-protocol';
+const maxSubprotocols = 256;
+
+/** A browser lets a page name nothing else of its handshake. The item after `name` is the token; the upstream gets the others, to choose from. */
+function subprotocolPlace(name: string): TokenPlace {
+  return {
+    absent: () => 'no token in its subprotocol',
+    read(headers) {
+      const items = isWebSocket(headers) ? subprotocolsIn(headers) : [];
+      const at = items.indexOf(name);
+      if (at === -1) return undefined;
+      if (items.length > maxSubprotocols)
+        return refusal('request_invalid', `more than ${maxSubprotocols} subprotocols`);
+      if (items.includes(name, at + 1)) return refusal('request_invalid', 'a token subprotocol twice');
+      return (items[at + 1] as BearerToken) ?? refusal('request_invalid', 'a token subprotocol without its token');
+    },
+    otherSubprotocols(headers) {
+      const items = subprotocolsIn(headers);
+      const others = items.toSpliced(items.indexOf(name) + 1, 1).join(', ');
+      return utf8(others) ?? refusal('request_invalid', 'a subprotocol that is not UTF-8 beside that of the token');
+    },
+  };
+}
+
+// RFC 6455 section 4.1. Envoy shows the handshake of HTTP/2 (RFC 8441) in the words of HTTP/1.1.
+function isWebSocket(headers: RequestHeaders): boolean {
+  const upgrades = headers.get('upgrade')?.join().toLowerCase().split(',') ?? [];
+  return upgrades.some(each => trimmed(each) === 'websocket') && nominatedNames(headers).includes('upgrade');
+}
+
+/** Of all lines, which make one list; an empty item is none (RFC 9110 section 5.6.1). One more than the bound at most. */
+function subprotocolsIn(headers: RequestHeaders): readonly string[] {
+  const items =
+    headers
+      .get(subprotocolHeader)
+      ?.join()
+      .split(',', 4 * maxSubprotocols) ?? [];
+  return items
+    .map(trimmed)
+    .filter(item => item !== '')
+    .slice(0, maxSubprotocols + 1);
 }
 
 /** A header line has one character for each byte. Envoy takes back no bytes that are not UTF-8. */

@@ -13,6 +13,9 @@ import {
   wholeNumber,
 } from './value-schemas.ts';
 
+// A token of RFC 9110 section 5.6.2.
+const tokenPattern = "[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}";
+
 const place = z.union(
   [
     z.literal('authorization'),
@@ -26,8 +29,15 @@ const place = z.union(
         description: 'The value of this cookie is the token. Needs origins.',
       }),
     }),
+    mapping({
+      subprotocol: text(subprotocolProblem).meta({
+        pattern: `^(?!eyJ[\\w-]*\\.)${tokenPattern}$`,
+        description:
+          'On a WebSocket handshake, the item after this one in Sec-WebSocket-Protocol is the token, and leaves the list. Needs origins.',
+      }),
+    }),
   ],
-  { error: () => 'must be authorization, { header: NAME } or { cookie: NAME }' },
+  { error: () => 'must be authorization, { header: NAME }, { cookie: NAME } or { subprotocol: NAME }' },
 );
 
 const originPattern =
@@ -48,28 +58,41 @@ export const token = mapping({
     .default(['authorization'])
     .meta({
       description:
-        'Where a request may carry its token: the first of these places that it has counts. authorization (Bearer), { header: NAME } or { cookie: NAME }.',
-      examples: [['authorization', { cookie: '__Host-token' }]],
+        'Where a request may carry its token: the first of these places that it has counts. authorization (Bearer), { header: NAME }, { cookie: NAME } or { subprotocol: NAME }.',
+      examples: [
+        ['authorization', { cookie: '__Host-token' }],
+        ['authorization', { subprotocol: 'bearer' }],
+      ],
     }),
   origins: list(text(originProblem).meta({ pattern: originPattern }), { noun: 'origin' })
     .exactOptional()
     .meta({
       description:
-        'The pages that may send a token in a cookie with a method other than GET, HEAD and OPTIONS, or open a WebSocket. Required with a cookie.',
+        'The pages that may send a token in a cookie with a method other than GET, HEAD and OPTIONS, or open a WebSocket with one in a cookie or a subprotocol. Required with either.',
       examples: [['https://app.example.com']],
     }),
 }).superRefine((value: unknown, context) => {
-  const hasCookie = itemsOf(memberOf(value, 'from')).some(each => memberOf(each, 'cookie') !== undefined);
+  const isOfPages = itemsOf(memberOf(value, 'from')).some(each =>
+    ['cookie', 'subprotocol'].some(kind => memberOf(each, kind) !== undefined),
+  );
   const hasOrigins = memberOf(value, 'origins') !== undefined;
-  if (hasCookie && !hasOrigins)
-    report(context, 'is required with a cookie: the origins of the pages that may send it', ['origins']);
-  if (hasOrigins && !hasCookie) report(context, 'must be left out without a cookie in from', ['origins']);
+  if (isOfPages && !hasOrigins)
+    report(context, 'is required with a cookie or a subprotocol: the origins of the pages that may send it', [
+      'origins',
+    ]);
+  if (hasOrigins && !isOfPages)
+    report(context, 'must be left out without a cookie or a subprotocol in from', ['origins']);
 }, evenIfInvalid);
 
 function originProblem(origin: string): string | undefined {
   return isOrigin(origin) && (origin.startsWith('https://') || isLoopbackUrl(origin))
     ? undefined
     : 'must be an origin as browsers send it, such as https://app.example.com (http only for loopback addresses): lower case, without default port, path, slash at the end and wildcard';
+}
+
+function subprotocolProblem(name: string): string | undefined {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/.test(name)) return 'must be the name of a subprotocol such as bearer';
+  return /^eyJ[\w-]*\./.test(name) ? 'must be a name such as bearer, not a token' : undefined;
 }
 
 /** Header names are case-insensitive. */

@@ -77,9 +77,9 @@ export function createAnswers(settings: ResponseSettings): Answers {
 
   function encode(decision: Decision, context: ResponseContext): Buffer {
     const isAllow = decision.kind === 'allow';
-    // Not from a template: the answer also removes these headers of the request, or has its cookies.
+    // Not from a template: the answer also removes these headers of the request, or rewrites some.
     const isOwn = (allow: Extract<Decision, { kind: 'allow' }>): boolean =>
-      allow.otherCookies !== undefined || settings.identityHeaders.strayNames(context.receivedHeaders).length > 0;
+      allow.rewrites !== undefined || settings.identityHeaders.strayNames(context.receivedHeaders).length > 0;
     if (isAllow && isOwn(decision)) return serialize(decision, context);
     const who = isAllow ? decision.principal : context.principal;
     const requestId = isAllow ? '' : context.requestId;

@@ -46,7 +46,7 @@ export function toCheckResponse(
 
 function allowed(
   settings: ResponseSettings,
-  { principal, forwarded, otherCookies }: Extract<Decision, { kind: 'allow' }>,
+  { principal, forwarded, rewrites = [] }: Extract<Decision, { kind: 'allow' }>,
   received: Iterable<string>,
 ): CheckResponseMessage {
   const { identityHeaders, removedHeaders } = settings;
@@ -58,8 +58,7 @@ function allowed(
   };
   for (const [field, name] of identityHeaders.names) set(name, principal[field]);
   for (const [i, name] of identityHeaders.forwarded.entries()) set(name, forwarded[i]);
-  if (otherCookies) headers.push(overwrite('cookie', otherCookies));
-  else if (otherCookies === '') absent.push('cookie');
+  for (const [name, value] of rewrites) set(name, value === '' ? undefined : value);
   return {
     status: { code: okCode },
     ok_response: {

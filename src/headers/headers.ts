@@ -2,7 +2,7 @@
 // the configuration may use. render, lint, answers, check-config and docs/headers.md ask this file.
 import type { AccountSettings } from '../authz/places/places.ts';
 import { upstreamFields } from '../authz/principal.ts';
-import { hasCookiePlace, type TokenSettings } from '../authz/token-places.ts';
+import { hasCookiePlace, hasSubprotocolPlace, subprotocolHeader, type TokenSettings } from '../authz/token-places.ts';
 import { hostOverrides, placeHeaders } from './account-places.ts';
 import type { HeaderRule } from './header-rule.ts';
 
@@ -75,22 +75,32 @@ function tokenHeaders({ from, forward }: TokenSettings): readonly HeaderRule[] {
   const gone = forward ? {} : ({ removed: 'public', allow: 'removes' } as const);
   const token = { kind: 'token', why, inTrailers: 'removed' } as const;
   const names = from.flatMap(place => (typeof place === 'object' && 'header' in place ? [place.header] : []));
+  const rewritten = rewrittenNames(from);
   return [
     { ...token, names: ['authorization'], shown: 'exactly', ...gone },
     ...names.map(name => ({ ...token, names: [name], shown: 'spellings', ...gone }) as const),
-    ...(hasCookiePlace(from)
-      ? [
-          {
-            ...token,
-            names: ['cookie'],
-            why: 'may have the token, without which the upstream gets it',
-            shown: 'exactly',
-            ...(forward ? {} : ({ allow: 'rewrites' } as const)),
-          } as const,
-          { names: ['origin'], kind: 'context', why: 'the page that sends a cookie', shown: 'exactly' } as const,
-        ]
+    ...rewritten.map(
+      name =>
+        ({
+          ...token,
+          names: [name],
+          why: 'may have the token, without which the upstream gets it',
+          shown: 'exactly',
+          ...(forward ? {} : ({ allow: 'rewrites' } as const)),
+        }) as const,
+    ),
+    ...(hasSubprotocolPlace(from)
+      ? [{ names: ['upgrade'], kind: 'context', why: 'tells a WebSocket', shown: 'exactly' } as const]
+      : []),
+    ...(rewritten.length > 0
+      ? [{ names: ['origin'], kind: 'context', why: 'the page that sends the token', shown: 'exactly' } as const]
       : []),
   ];
+}
+
+/** The headers that have the token beside what the upstream needs: those of pages. */
+export function rewrittenNames(from: TokenSettings['from']): readonly string[] {
+  return [...(hasCookiePlace(from) ? ['cookie'] : []), ...(hasSubprotocolPlace(from) ? [subprotocolHeader] : [])];
 }
 
 /**

@@ -13,7 +13,21 @@ import { runs } from '../support/foreign-bytes.ts';
 
 type Headers = Record<string, string | string[]>;
 
-const everywhere: readonly TokenPlaceSetting[] = ['authorization', { header: 'x-token' }, { cookie: 'token' }];
+const everywhere: readonly TokenPlaceSetting[] = [
+  'authorization',
+  { header: 'x-token' },
+  { cookie: 'token' },
+  { subprotocol: 'bearer' },
+];
+const cookieOf = (reading: ReturnType<typeof read>) =>
+  reading.kind === 'token' ? reading.rewrites.find(([name]) => name === 'cookie')?.[1] : reading.detail;
+/** A handshake with these lines of subprotocols. */
+const socket = (...lines: string[]): Headers => ({
+  authorization: [],
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-protocol': lines,
+});
 const read = (headers: Headers, from = everywhere, forward = false) =>
   readToken(compileTokenPlaces({ from, forward, origins: [] }), facts({ headers }).headers);
 
@@ -28,6 +42,16 @@ describe('readToken', () => {
     ['a cookie with spaces around its parts', { authorization: [], cookie: 'a=1;\ttoken = c ;b' }, 'c'],
     ['the last of 256 cookies', { authorization: [], cookie: ['a;'.repeat(255), 'token=c'].join('') }, 'c'],
     ['a cookie with an equals sign in its value', { authorization: [], cookie: 'token=c=' }, 'c='],
+    ['a subprotocol', socket('bearer, d'), 'd'],
+    ['a subprotocol among others, without spaces', socket('graphql-ws,bearer,d,v2'), 'd'],
+    ['a subprotocol over several lines, with empty items', socket('a, ,bearer ', ' ,\td', 'v2'), 'd'],
+    [
+      'a subprotocol of an upgrade in any case',
+      { ...socket('bearer, d'), connection: 'keep-alive, UPGRADE', upgrade: 'h2c, WebSocket' },
+      'd',
+    ],
+    ['a subprotocol beside another scheme', { ...socket('bearer, d'), authorization: 'Basic x', cookie: 'a=1' }, 'd'],
+    ['a cookie where the handshake has other subprotocols', { ...socket('a, Bearer, d'), cookie: 'token=c' }, 'c'],
   ];
   for (const [name, headers, token] of found) {
     it(`takes ${name}`, () => {
@@ -42,6 +66,17 @@ describe('readToken', () => {
     ['no token after the scheme', { authorization: 'Bearer', cookie: 'token=c' }],
     ['no token in its header', { authorization: 'Bearer a' }, [{ header: 'x-token' }]],
     ['no token in its cookie', { authorization: 'Bearer a' }, [{ cookie: 'token' }]],
+    ...[
+      { connection: 'keep-alive' },
+      { connection: [] },
+      { upgrade: 'h2c' },
+      { upgrade: [] },
+      { upgrade: 'websocket2' },
+    ].map((changes): (typeof missing)[number] => [
+      'no token in its subprotocol',
+      { ...socket('bearer, d'), ...changes },
+      [{ subprotocol: 'bearer' }],
+    ]),
   ];
   for (const [detail, headers, from] of missing) {
     it(`finds none in ${JSON.stringify(headers)}: ${detail}`, () => {
@@ -63,6 +98,15 @@ describe('readToken', () => {
     ['an empty token cookie', { cookie: 'token' }],
     ['a token cookie in quotes', { cookie: 'token="a"' }],
     ['a cookie that is not UTF-8 beside that of the token', { cookie: 'token=a; b=\u00e9' }],
+    ['a token subprotocol twice', { ...socket('bearer, d, bearer, d') }],
+    ['a token subprotocol twice', { ...socket('bearer, bearer') }],
+    ['a token subprotocol without its token', socket('a, bearer')],
+    ['a token subprotocol without its token', socket('bearer, ', ' ')],
+    ['a token beside that of a subprotocol', { ...socket('bearer, d'), authorization: 'Bearer a' }],
+    ['a token beside that of a subprotocol', { ...socket('bearer, d'), cookie: 'token=c' }],
+    ['a token beside that of a subprotocol', { ...socket('bearer, d'), 'x-token': 'b' }],
+    ['more than 256 subprotocols', socket(`bearer, d${', a'.repeat(255)}`)],
+    ['a subprotocol that is not UTF-8 beside that of the token', socket('bearer, d, \u00e9')],
   ];
   for (const [detail, headers] of invalid) {
     it(`refuses ${detail} in ${JSON.stringify(headers).slice(0, 80)}, whichever place has the token`, () => {
@@ -72,7 +116,7 @@ describe('readToken', () => {
 
   it('does not look at a place that is not configured', () => {
     const headers = { authorization: 'Bearer a', 'x-token': ['b', 'c'], cookie: 'token=' };
-    expect(read(headers, ['authorization'])).to.include({ token: 'a', otherCookies: undefined });
+    expect(read({ ...socket('bearer'), ...headers }, ['authorization'])).to.deep.include({ token: 'a', rewrites: [] });
   });
 
   const left: readonly (readonly [cookie: string | string[], others: string | undefined])[] = [
@@ -88,9 +132,23 @@ describe('readToken', () => {
   ];
   for (const [cookie, others] of left) {
     it(`leaves ${JSON.stringify(others)} of ${JSON.stringify(cookie)}`, () => {
-      for (const authorization of [[], 'Bearer a'])
-        expect(read({ authorization, cookie })).to.include({ otherCookies: others });
-      expect(read({ cookie }, everywhere, true)).to.include({ otherCookies: undefined });
+      for (const authorization of [[], 'Bearer a']) expect(cookieOf(read({ authorization, cookie }))).to.equal(others);
+      expect(cookieOf(read({ cookie }, everywhere, true))).to.equal(undefined);
+    });
+  }
+
+  const subprotocols: readonly (readonly [lines: string[], others: string])[] = [
+    [['bearer, d'], 'bearer'],
+    [['a,bearer,d,b'], 'a, bearer, b'],
+    [['a', 'bearer', 'd', 'b'], 'a, bearer, b'],
+    [['d, bearer, d, d'], 'd, bearer, d'],
+    [['bearer, d, \u00c3\u00a9'], 'bearer, \u00e9'],
+  ];
+  for (const [lines, others] of subprotocols) {
+    it(`leaves the subprotocols ${others} of ${JSON.stringify(lines)}`, () => {
+      const rewrites = [['sec-websocket-protocol', others]];
+      expect(read(socket(...lines))).to.deep.include({ token: 'd', isOfPage: true, rewrites });
+      expect(read(socket(...lines), everywhere, true)).to.deep.include({ token: 'd', rewrites: [] });
     });
   }
 
@@ -102,7 +160,8 @@ describe('readToken', () => {
     fc.assert(
       fc.property(fc.array(cookie), fc.array(cookie), (before, after) => {
         const reading = read({ authorization: [], cookie: [...before, 'token=c', ...after].join('; ') });
-        expect(reading).to.include({ token: 'c', otherCookies: [...before, ...after].join('; ') });
+        expect(reading).to.include({ token: 'c' });
+        expect(cookieOf(reading)).to.equal([...before, ...after].join('; '));
       }),
       runs(100),
     );
@@ -120,9 +179,9 @@ describe('readToken', () => {
   });
 });
 
-describe('a token in a cookie', () => {
+describe('a token in a cookie or a subprotocol', () => {
   const settings: Partial<TokenSettings> = {
-    from: ['authorization', { cookie: 'token' }],
+    from: ['authorization', { cookie: 'token' }, { subprotocol: 'bearer' }],
     origins: ['https://app.example.com', 'http://localhost:3000'],
   };
   const own = 'https://app.example.com';
@@ -141,6 +200,7 @@ describe('a token in a cookie', () => {
     ['DELETE', { origin: 'http://localhost:3000' }],
     ['GET', { connection: 'Upgrade', origin: own }],
     ['POST', { authorization: 'Bearer a', origin: 'https://evil.example' }],
+    ['GET', { ...socket('bearer, d'), cookie: [], origin: own }],
     ['GET', { authorization: 'Bearer a', connection: 'upgrade' }],
   ];
   for (const [method, headers] of admitted) {
@@ -151,9 +211,11 @@ describe('a token in a cookie', () => {
 
   const refused: readonly (readonly [detail: string, method: string, headers: Headers])[] = [
     ...['POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'QUERY'].map(
-      method => ['no origin beside a token in a cookie', method, {}] as const,
+      method => ['no origin beside a token in a cookie or a subprotocol', method, {}] as const,
     ),
-    ['no origin beside a token in a cookie', 'GET', { connection: 'keep-alive, UPGRADE' }],
+    ['no origin beside a token in a cookie or a subprotocol', 'GET', { connection: 'keep-alive, UPGRADE' }],
+    ['no origin beside a token in a cookie or a subprotocol', 'GET', { ...socket('bearer, d'), cookie: [] }],
+    ['the origin is not one of token.origins', 'GET', { ...socket('bearer, d'), cookie: [], origin: 'null' }],
     ['more than one origin', 'POST', { origin: [own, own] }],
     ...[
       'https://evil.example',

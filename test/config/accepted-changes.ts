@@ -45,6 +45,7 @@ const acceptedValues: readonly (readonly [place: string, values: readonly unknow
   ['token.maxBytes', [256, 65_536]],
   ['token.forward', [true]],
   ['token.from', [[{ header: 'X-Forwarded-Access-Token' }, { header: 'x-amzn-oidc-accesstoken' }]]],
+  ['token', [{ from: [{ subprotocol: 'v1.bearer.example.com' }], origins: ['https://a.test'] }]],
   ['keys', [all(1), all(2_000_000), { refreshSeconds: 300, maxAgeSeconds: 300, cooldownSeconds: 300 }]],
   ['keys.cacheDirectory', ['/var/cache/account-authz']],
   ['forwardClaims', [{ email: 'email' }, { [long(32)]: '/app_metadata/plan', a1: 'a', scope: 'scope', 'a-b-c-': 'x' }]],

@@ -24,6 +24,7 @@ describe('JSON Schema', () => {
     /must not (?:accept calls from other machines|overlap with listen)/,
     /^(?:listen|admin): must (?:end in a port|have an IPv4 address|have a socket path|not contain a NUL)/,
     /^protectedResource\.resource: must be a valid URL/,
+    /^token\.origins: (?:is required with|must be left out without) a cookie or a subprotocol/,
     /^forwardClaims\.[a-z-]+: must not have more than \d hyphens/,
   ];
   // Which parameter a host may have depends on account.parameter.

@@ -48,6 +48,7 @@ const refusedValues: readonly (readonly [place: string, values: readonly unknown
   ['issuers[0].accounts', [[], ['!a', '!b*']]],
   ['issuers[0].accounts[0]', ['', '!', '!!a', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)]],
   ['issuers[0].nope', [1]],
+  ['token.origins', [['https://a.test']]],
   ['forwardClaims', [{}, [], null, Object.fromEntries([...'abcdefghijk'].map(name => [name, name]))]],
   ['forwardClaims.email', ['', 7, null, { keysOf: 'a' }, ['a', 'b'], '/{acc}', '/~']],
   ['account.case', ['upper']],
@@ -108,6 +109,11 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ['listen', { listen: '10.0.0.1:9191', listenInsecure: false }],
   ['admin', { listen: '[::1]:9191', admin: '[0::1]:9191' }],
   ['tls', { listen: '0.0.0.0:9191', tls: null }],
+  ...['', 'a b', 'a,b', long(129), 'eyJhbGciOiJFUzI1NiJ9.e30.x', 7].map(
+    subprotocol =>
+      ['token.from[0].subprotocol', { token: { from: [{ subprotocol }], origins: ['https://a.test'] } }] as const,
+  ),
+  ['token.origins', { token: { from: ['authorization', { subprotocol: 'bearer' }] } }],
   ['tls.keyFile', { tls: { certFile: tls.certFile } }],
   ['tls.certFile', { tls: { ...tls, certFile: '' } }],
   ['tls.clientCaFile', { tls: { ...tls, clientCaFile: null } }],

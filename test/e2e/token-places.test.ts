@@ -1,4 +1,4 @@
-// Tokens in a header and in a cookie through real Envoys: what the service gets, which pages may send a cookie, and a real Chromium.
+// Tokens in a header, a cookie and a subprotocol through real Envoys: what the service gets, which pages may send a cookie, and a real Chromium.
 import { createHash } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,10 @@ import { bearer, configuration, identity, onlyRequestOf, ownedFields, reasonOf, 
 const path = '/api/subscriptions/accounts/acct1';
 const ownOrigin = 'https://app.example.com';
 const settings = {
-  token: { from: ['authorization', { header: 'x-id-token' }, { cookie: '__Host-token' }], origins: [ownOrigin] },
+  token: {
+    from: ['authorization', { header: 'x-id-token' }, { cookie: '__Host-token' }, { subprotocol: 'bearer' }],
+    origins: [ownOrigin],
+  },
   public: [{ path: '/open/*' }],
 };
 const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: eA=='];
@@ -63,6 +66,49 @@ describe('places of the token', () => {
         expect(await http2Exchange(envoy.port, { headers })).to.include({ status: 200 });
         expect(seen('cookie')).to.deep.equal(['a=1; b=2']);
       });
+
+      const socket = (...lines: string[]): string[] => [
+        ...websocket,
+        `Origin: ${ownOrigin}`,
+        ...lines.map(line => `Sec-WebSocket-Protocol: ${line}`),
+      ];
+
+      it('takes the token of a WebSocket from its subprotocols, which the service gets without it', async () => {
+        for (const lines of [
+          [`graphql-ws, bearer, ${token}`],
+          ['graphql-ws', 'bearer', token],
+          [`graphql-ws,bearer,,${token}`],
+        ]) {
+          expect(await send('GET', [...socket(...lines), 'Cookie: a=1'])).to.include({ status: 101 });
+          expect(seen('sec-websocket-protocol')).to.deep.equal(['graphql-ws, bearer']);
+          expect(seen('cookie')).to.deep.equal(['a=1']);
+          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
+          expect(JSON.stringify(onlyRequestOf(lab.upstream))).to.not.include(token);
+          lab.upstream.clear();
+        }
+      });
+
+      const handshakes: readonly (readonly [reason: string, lines: () => readonly string[]])[] = [
+        ['request_invalid', () => socket(`bearer, ${token}`, `bearer, ${token}`)],
+        ['request_invalid', () => socket(`graphql-ws, ${token}, bearer`)],
+        ['request_invalid', () => [...socket(`bearer, ${token}`), `Authorization: Bearer ${token}`]],
+        ['request_invalid', () => [...socket(`bearer, ${token}`), cookie()]],
+        ['token_missing', () => socket(`Bearer, ${token}`)],
+        ['token_missing', () => [`Origin: ${ownOrigin}`, `Sec-WebSocket-Protocol: bearer, ${token}`]],
+        ['token_missing', () => socket('graphql-ws')],
+        ['origin_forbidden', () => [...websocket, `Sec-WebSocket-Protocol: bearer, ${token}`]],
+        [
+          'origin_forbidden',
+          () => [...websocket, 'Origin: https://evil.example', `Sec-WebSocket-Protocol: bearer, ${token}`],
+        ],
+        ['token_invalid', () => socket(`bearer, graphql-ws, ${token}`)],
+      ];
+      for (const [i, [reason, lines]] of handshakes.entries()) {
+        it(`answers handshake ${i} with ${reason}`, async () => {
+          expect(reasonOf(await send('GET', lines()))).to.equal(reason);
+          expect(lab.upstream.requests).to.deep.equal([]);
+        });
+      }
 
       const invalid: readonly (readonly [name: string, lines: () => readonly string[]])[] = [
         ['the cookie twice', () => [`${cookie()}; __Host-token=x`]],
@@ -115,7 +161,7 @@ describe('places of the token', () => {
   });
 });
 
-describe('a token in a cookie, in Chromium', () => {
+describe('a token in a cookie or a subprotocol, in Chromium', () => {
   const reached: string[] = [];
   const serve = (server: Server) => async () => {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
@@ -126,7 +172,8 @@ describe('a token in a cookie, in Chromium', () => {
   // Another port is another origin of the same site, so that the browser sends the cookie for both.
   const [ownPage, otherPage] = [createServer(answer), createServer(answer)].map(server => useRunning(serve(server)));
   const service = useRunning(serve(startService()));
-  const config = () => ({ token: { from: [{ cookie: 'token' }], origins: [ownPage?.origin] } });
+  const from = [{ cookie: 'token' }, { subprotocol: 'bearer' }];
+  const config = () => ({ token: { from, origins: [ownPage?.origin] } });
   const lab = useRunning(() => startLab(config()));
   const envoy = useRunning(() => {
     const written = { ...configuration(lab.jwksUrl), ...config(), listen: lab.service.address };
@@ -137,11 +184,12 @@ describe('a token in a cookie, in Chromium', () => {
   let context: BrowserContext;
   let own: Page;
   let other: Page;
+  let value: string;
 
   before(async () => {
     const browser = await startBrowser();
     context = await browser.newContext();
-    const value = (await bearer()).slice('Bearer '.length);
+    value = (await bearer()).slice('Bearer '.length);
     const url = `http://127.0.0.1:${envoy.port}`;
     await context.addCookies([{ name: 'token', value, url, httpOnly: true, sameSite: 'Lax' }]);
     own = await context.newPage();
@@ -165,7 +213,8 @@ describe('a token in a cookie, in Chromium', () => {
       }
     });
     server.on('upgrade', (request, socket) => {
-      reached.push(`${request.method} ${request.url} socket`);
+      const offered = request.headers['sec-websocket-protocol'];
+      reached.push(`${request.method} ${request.url} socket${offered === undefined ? '' : ` ${offered}`}`);
       const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
       const accept = createHash('sha1').update(key).digest('base64');
       const head = [
@@ -173,6 +222,7 @@ describe('a token in a cookie, in Chromium', () => {
         'Connection: Upgrade',
         'Upgrade: websocket',
         `Sec-WebSocket-Accept: ${accept}`,
+        ...(offered === undefined ? [] : ['Sec-WebSocket-Protocol: bearer']),
       ];
       socket.end(
         Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), Buffer.from([0x81, 5]), Buffer.from('hello')]),
@@ -212,6 +262,24 @@ describe('a token in a cookie, in Chromium', () => {
     const script = `fetch('http://127.0.0.1:${envoy.port}${path}', { credentials: 'include' })
       .then(({ headers }) => ['etag', 'x-total-count', 'x-mine'].map(name => headers.get(name)))`;
     expect(await own.evaluate(script)).to.deep.equal(['7', '7', null]);
+  });
+
+  it('lets a page of origins without a cookie open a WebSocket with a token in its subprotocols, and no other page', async () => {
+    const fresh = await context.browser()?.newContext();
+    const page = await fresh?.newPage();
+    if (page === undefined) throw new Error('no page');
+    const open = () =>
+      page.evaluate(`new Promise(resolve => {
+        const source = new WebSocket('ws://127.0.0.1:${envoy.port}${path}', ['v2', 'bearer', '${value}']);
+        source.onmessage = ({ data }) => resolve(source.protocol + ' ' + data);
+        source.onerror = () => resolve('failed');
+      })`);
+    await page.goto(String(ownPage?.origin));
+    expect(await open()).to.equal('bearer hello');
+    await page.goto(String(otherPage?.origin));
+    expect(await open()).to.equal('failed');
+    expect(reached).to.deep.equal([`GET ${path} socket v2, bearer`]);
+    await fresh?.close();
   });
 
   it('lets a page of another origin change nothing, open no WebSocket, and read nothing', async () => {

@@ -4,7 +4,10 @@ import { type HeaderConfig, toHeaderRules } from '../../src/headers/headers.ts';
 
 const example: HeaderConfig = {
   identityHeaders: 'x-auth-',
-  token: { from: ['authorization', { header: 'x-id-token' }, { cookie: 'token' }], forward: false },
+  token: {
+    from: ['authorization', { header: 'x-id-token' }, { cookie: 'token' }, { subprotocol: 'bearer' }],
+    forward: false,
+  },
   account: {
     headers: ['x-account-id'],
     query: ['account_id'],
@@ -23,14 +26,16 @@ const conditions: readonly (readonly [name: string, condition: string])[] = [
   ['forwarded', 'with `account.hosts`'],
   ['x-id-token', 'each header of `token.from`'],
   ['cookie', 'with a cookie in `token.from`'],
-  ['origin', 'with a cookie in `token.from`'],
+  ['sec-websocket-protocol', 'with a subprotocol in `token.from`'],
+  ['upgrade', 'with a subprotocol'],
+  ['origin', 'with a cookie or a subprotocol'],
   ['authorization', 'with `token.forward` it stays, except in trailers'],
 ];
 
 const answers = {
   sets: 'sets six and those of `forwardClaims`, removes the others that it is shown',
   removes: 'removes it',
-  rewrites: 'leaves the other cookies',
+  rewrites: 'leaves what is not the token',
 } as const;
 
 const places = { everywhere: 'on every route', checked: 'on checked routes', public: 'on public routes' } as const;

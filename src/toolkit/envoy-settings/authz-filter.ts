@@ -194,13 +194,13 @@ export const retrySettings: readonly Setting[] = [
 ];
 
 /** envoy.config.core.v3.GrpcService.EnvoyGrpc. */
-export const envoyGrpcSettings = ({ hasCookiePlace, headersKib }: EnvoySettings): readonly Setting[] => [
+export const envoyGrpcSettings = ({ rewrittenHeaders, headersKib }: EnvoySettings): readonly Setting[] => [
   { field: 'cluster_name', value: authzCluster, accepts: 'anything' },
   { field: 'authority', value: authzCluster, accepts: 'anything' },
   {
     field: 'max_receive_message_length',
-    // An allow has the cookies of the request.
-    value: 65_536 + (hasCookiePlace ? headersKib * 1024 : 0),
+    // An allow has the cookies of the request, or its subprotocols.
+    value: 65_536 + (rewrittenHeaders.length > 0 ? headersKib * 1024 : 0),
     accepts: { absent: true, least: 65_536 },
   },
   { field: 'skip_envoy_headers', value: true, accepts: 'anything' },

@@ -7,7 +7,7 @@ import { hasCookiePlace } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import { hostEntries } from '../../headers/account-places.ts';
 import type { HeaderRule } from '../../headers/header-rule.ts';
-import { createIdentityHeaders, type IdentityHeaders, toHeaderRules } from '../../headers/headers.ts';
+import { createIdentityHeaders, type IdentityHeaders, rewrittenNames, toHeaderRules } from '../../headers/headers.ts';
 import { version } from '../../package.ts';
 import {
   hostAndPort,
@@ -133,6 +133,8 @@ export interface EnvoyPolicy {
   readonly forwardsToken: boolean;
   /** Whether a token may be in a cookie, so that pages send credentials. */
   readonly hasCookiePlace: boolean;
+  /** Headers that an allow may send back, whole but for the token: what only pages of `token.origins` may bring. */
+  readonly rewrittenHeaders: readonly string[];
   readonly headers: readonly HeaderRule[];
 }
 
@@ -225,6 +227,7 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
     identity: createIdentityHeaders(identityHeaders, forwardClaims),
     forwardsToken: token.forward,
     hasCookiePlace: hasCookiePlace(token.from),
+    rewrittenHeaders: rewrittenNames(token.from),
     headers,
   };
 }

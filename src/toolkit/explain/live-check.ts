@@ -63,7 +63,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       }),
     );
     const check = createRecordedCheck({ config, keyRings, revocations: revocations.list });
-    const { response, record, fault } = await check(toCheckRequest(options, config.token.from), now);
+    const { response, record, fault } = await check(toCheckRequest(options, config.token), now);
     const message = Check.responseDeserialize(response);
     const keys = asked?.status();
     const { method, route, principal, reason, detail, found } = record;

@@ -37,7 +37,7 @@ export async function decideFirst(
     revocations: undefined,
   });
   const request = { method: 'GET', target, headers: [], certificate: undefined };
-  const message = toCheckRequest({ request, authorization }, config.token.from);
+  const message = toCheckRequest({ request, authorization }, config.token);
   const { record } = await check(message, isExpired ? exp - 1 : now);
   const { reason, detail } = record;
   return {

@@ -67,7 +67,7 @@ function includes(domain: string, host: string): boolean {
 
 export const agreementRules = {
   'header-hidden': {
-    what: 'A header that account-authz needs is not among `allowed_headers`, or hidden by `disallowed_headers`: `authorization` and each place of `token.from`, `account.headers` and their other spellings (x.account.id), `connection`, `x-request-id`, with `account.query` `content-type`, with a cookie in `token.from` `origin`',
+    what: 'A header that account-authz needs is not among `allowed_headers`, or hidden by `disallowed_headers`: `authorization` and each place of `token.from`, `account.headers` and their other spellings (x.account.id), `connection`, `x-request-id`, with `account.query` `content-type`, with a cookie or a subprotocol in `token.from` `origin`, and with a subprotocol `upgrade`',
     why: 'account-authz gets no token, cannot check the account that the service may act on, or cannot refuse what the service reads in another way; without x-request-id nobody can match the log lines',
     fix: 'add it to `allowed_headers`, other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen, and write no `disallowed_headers`',
     find: check => ['allowed_headers', 'disallowed_headers'].flatMap(list => hiddenBy(check, list)),

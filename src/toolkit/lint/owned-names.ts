@@ -5,7 +5,7 @@ import type { EnvoyPolicy } from '../envoy-settings/settings.ts';
 export interface OwnedNames {
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
-  /** Those without which account-authz knows no token, no account, or no page that sends a cookie. */
+  /** Those without which account-authz knows no token, no account, or no page that sends it. */
   readonly needed: readonly string[];
   /** Whether the host is a part of the decision. */
   readonly hasHosts: boolean;
@@ -38,17 +38,18 @@ export function otherSpellings(headers: readonly string[], withUnderscores: bool
 }
 
 export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
-  const { identityPrefix: prefix, accountHeaders, forwardsToken, hasCookiePlace, headers, shownHeaders } = policy;
+  const { identityPrefix: prefix, accountHeaders, forwardsToken, rewrittenHeaders, headers, shownHeaders } = policy;
   const { all: identity, lookAlikes } = policy.identity;
   const rewritten = headers.filter(({ allow }) => allow === 'rewrites').flatMap(each => each.names);
   const ofTokens = headers.filter(({ kind }) => kind === 'token');
   const tokens = ofTokens.flatMap(each => each.names);
   const publicTokens = ofTokens.filter(({ removed }) => removed === 'public').flatMap(each => each.names);
   const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
+  const forPages = ['origin', 'upgrade'].filter(name => rewrittenHeaders.length > 0 && shownHeaders.includes(name));
   const prefixed = [...identity, `${prefix}email`, `${prefix}x`];
   return {
     mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
-    needed: [...accountHeaders, ...tokens, ...(hasCookiePlace ? ['origin'] : [])],
+    needed: [...accountHeaders, ...tokens, ...forPages],
     served: [...identity, ...accountHeaders, ...(forwardsToken ? tokens : [])],
     hasHosts: policy.hosts !== undefined,
     held(refusesUnderscores, hasTrustedProxy) {
@@ -73,7 +74,7 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
       if (tokens.includes(plain)) return 'the token';
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
       if (framing.test(name)) return 'a header that frames the body or the connection';
-      if (plain === 'origin' && hasCookiePlace) return 'the page that sends a cookie';
+      if (plain === 'origin' && forPages.includes(plain)) return 'the page that sends the token';
       if (isBehind && name === 'content-type' && shownHeaders.includes(name)) return 'the checked type of the body';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },

@@ -24,6 +24,7 @@ const settings: EnvoySettings = {
   identity: { all: [], lookAlikes: [] },
   forwardsToken: false,
   hasCookiePlace: false,
+  rewrittenHeaders: [],
   headers: [],
   authz: { kind: 'tcp', host: '127.0.0.1', port: 9191 },
   authzAdmin: { kind: 'tcp', host: '127.0.0.1', port: 9192 },

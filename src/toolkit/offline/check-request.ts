@@ -1,5 +1,5 @@
 // Encodes a request as the CheckRequest that Envoy would send for it.
-import { toTokenLine } from '../../authz/token-places.ts';
+import { toTokenLines } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckRequestMessage } from '../../envoy/protocol.ts';
 
@@ -20,17 +20,26 @@ export interface SentRequest {
 
 const { Check } = authorizationService;
 
-/** The header line that carries the token in the first place of `token.from`. */
-export function tokenLine(
-  [first]: Config['token']['from'],
+type Line = readonly [name: string, value: string];
+
+/** The header lines that carry the token in the first place of `token.from`; of the handshake that a subprotocol needs, those that are not there. */
+export function tokenLines(
+  { from: [first], origins = [] }: Pick<Config['token'], 'from' | 'origins'>,
   authorization: string,
-): readonly [name: string, value: string] {
-  if (first === 'authorization') return ['authorization', authorization];
-  return toTokenLine(first, authorization.replace(/^bearer +/i, ''));
+  headers: readonly Line[],
+): readonly Line[] {
+  if (first === 'authorization') return [['authorization', authorization]];
+  const [line, ...handshake] = toTokenLines(first, authorization.replace(/^bearer +/i, '')).toReversed();
+  if (line === undefined || handshake.length === 0) return line === undefined ? [] : [line];
+  const page = origins.slice(0, 1).map((origin): Line => ['origin', origin]);
+  return [...[...handshake, ...page].filter(([name]) => !headers.some(([sent]) => sent === name)), line];
 }
 
 /** With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each header line. */
-export function toCheckRequest({ request, authorization }: SentRequest, from: Config['token']['from']): Buffer {
+export function toCheckRequest(
+  { request, authorization }: SentRequest,
+  token: Pick<Config['token'], 'from' | 'origins'>,
+): Buffer {
   const { method, target, headers, certificate } = request;
   // Envoy shows the host of a request as `:authority`, whatever the version of HTTP.
   const shown = headers.map(([name, value]) => [name === 'host' ? ':authority' : name, value]);
@@ -40,8 +49,8 @@ export function toCheckRequest({ request, authorization }: SentRequest, from: Co
     raw_value: Buffer.from(value),
   }));
   if (authorization !== undefined) {
-    const [key, value] = tokenLine(from, authorization);
-    lines.push({ key, value: '', raw_value: Buffer.from(value, 'latin1') });
+    for (const [key, value] of tokenLines(token, authorization, headers))
+      lines.push({ key, value: '', raw_value: Buffer.from(value, 'latin1') });
   }
   const http = {
     method,

@@ -44,7 +44,7 @@ export async function runCases(
           request: { method, target: path, headers: lines },
           authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
         },
-        config.token.from,
+        config.token,
       );
       const check = token === undefined ? checkByStandIns : checkByIssuers;
       const result = { name, ...compare(expected, (await check(message, now)).record) };

@@ -51,9 +51,19 @@ function credentialsOf({ hasCookiePlace }: EnvoySettings): Tree {
 }
 
 /** What a page may send and read. */
-function corsHeadersOf({ headers, methods, accountHeaders, corsHeaders, corsExposed, takesGrpcWeb }: EnvoySettings) {
+function corsHeadersOf({
+  headers,
+  methods,
+  accountHeaders,
+  corsHeaders,
+  corsExposed,
+  takesGrpcWeb,
+  rewrittenHeaders,
+}: EnvoySettings) {
   const ofGrpcWeb = takesGrpcWeb ? ['x-grpc-web', 'x-user-agent', 'grpc-timeout'] : [];
-  const tokens = headers.filter(({ kind, names }) => kind === 'token' && !names.includes('cookie'));
+  const tokens = headers.filter(
+    ({ kind, names }) => kind === 'token' && !names.some(name => rewrittenHeaders.includes(name)),
+  );
   const usual = ['content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
   return {
     allowMethods: methods,

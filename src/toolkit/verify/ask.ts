@@ -7,7 +7,7 @@ import { readStart, sendRequest } from '../../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
 import { errorCode, type Problem, problem } from '../../text/problem.ts';
 import { isLoopbackUrl } from '../../text/url.ts';
-import { tokenLine } from '../offline/check-request.ts';
+import { tokenLines } from '../offline/check-request.ts';
 import type { PlannedRequest } from './plan.ts';
 
 export interface GatewayAnswer {
@@ -25,8 +25,7 @@ export interface Gateway {
   readonly url: URL;
   /** Where to connect in place of the URL's host and port. */
   readonly connectTo?: { readonly host: string; readonly port: number } | undefined;
-  /** `token.from`. */
-  readonly from: Config['token']['from'];
+  readonly token: Pick<Config['token'], 'from' | 'origins'>;
   readonly userAgent: string;
   /** With the authorities to trust, made once: to parse those of the system takes 25 ms. */
   readonly secureContext?: SecureContext | undefined;
@@ -47,17 +46,17 @@ export function parseGatewayUrl(text: string, { allowHttp }: { readonly allowHtt
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
 export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
-  const { url, connectTo, from, userAgent, secureContext, timeoutMs = 5000 } = gateway;
+  const { url, connectTo, token, userAgent, secureContext, timeoutMs = 5000 } = gateway;
   const { kind, target: path, host, headers, authorization } = planned;
   const signal = AbortSignal.timeout(timeoutMs);
-  const token = authorization === undefined ? [] : [tokenLine(from, authorization)];
+  const carrier = authorization === undefined ? [] : tokenLines(token, authorization, headers);
   try {
     const answer = await sendRequest(url, {
       method: 'GET',
       path,
       signal,
       connectTo,
-      headers: { ...Object.fromEntries([...headers, ...token]), host, 'user-agent': userAgent, accept: '*/*' },
+      headers: { ...Object.fromEntries([...headers, ...carrier]), host, 'user-agent': userAgent, accept: '*/*' },
       secureContext,
     });
     const { statusCode: status = 0 } = answer;
@@ -71,6 +70,8 @@ export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<Ga
     answer.destroy();
     return known;
   } catch (error) {
+    // What a handshake asks for.
+    if (carrier.length > 1 && errorCode(error) === 'status 101') return { kind: 'answer', status: 101, mediaType: '' };
     const late = `no answer within ${timeoutMs / 1000} s`;
     return problem(signal.aborted ? late : `${networkProblem(error)} (${errorCode(error) ?? 'no HTTP answer'})`);
   }

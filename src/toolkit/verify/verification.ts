@@ -71,7 +71,7 @@ export async function verifyGateway(options: {
     if (nonsense !== undefined) return likeNonsense(nonsense);
     if (isOpen === true) return passed;
     const request = { method: 'GET', target, headers: [['host', host] as const, ...headers] };
-    const message = toCheckRequest({ request, authorization }, config.token.from);
+    const message = toCheckRequest({ request, authorization }, gateway.token);
     const { reason } = (await check(message, Date.now() / 1000)).record;
     return reason === 'allowed' ? passed : refused(reason);
   }

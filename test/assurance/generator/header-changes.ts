@@ -94,6 +94,25 @@ export const headers: readonly RequestRow[] = [
         random.pick([place.header, place.header.toUpperCase(), place.header.replaceAll('-', '_')]),
         text,
       ]);
+    else if ('subprotocol' in place)
+      draft.lines.push([
+        random.pick([
+          'sec-websocket-protocol',
+          'Sec-WebSocket-Protocol',
+          'sec-websocket_protocol',
+          'upgrade',
+          'connection',
+        ]),
+        random.pick([
+          `${place.subprotocol}, ${text}`,
+          place.subprotocol,
+          `${place.subprotocol.toUpperCase()}, x`,
+          'websocket',
+          'upgrade',
+          'h2c',
+          'caf\u00e9',
+        ]),
+      ]);
     else
       draft.lines.push([
         'cookie',

@@ -50,12 +50,24 @@ function tokenLines({ random, setup, token }: RequestContext): [name: string, va
   const place = random.pick(from);
   if (place === 'authorization') return [['authorization', `Bearer ${token.text}`]];
   if ('header' in place) return [[place.header, token.text]];
+  if ('subprotocol' in place) return handshake(random, place.subprotocol, token.text, random.pick(origins));
   const others = random.some(['a=1', 'b="x"', 'theme=caf\u00e9', 'tok=x', 'empty=', 'flag'], 0);
   const pairs = [...others.slice(0, 1), `${place.cookie}=${token.text}`, ...others.slice(1)];
   const lines: [string, string][] = random.chance(0.8)
     ? [['cookie', pairs.join(random.pick(['; ', '; ', ';', ' ;\t']))]]
     : pairs.map(pair => ['cookie', pair]);
   return random.chance(0.7) ? [...lines, ['origin', random.pick(origins)]] : lines;
+}
+
+function handshake(random: Random, name: string, text: string, origin: string): [name: string, value: string][] {
+  const items = [...random.some(['graphql-ws', 'v2', ''], 0), name, text, ...random.some(['a', 'b', ''], 0)];
+  const lists = random.chance(0.8) ? [items.join(random.pick([', ', ',', ' ,\t']))] : items;
+  return [
+    ['connection', random.pick(['Upgrade', 'keep-alive, Upgrade'])],
+    ['upgrade', random.pick(['websocket', 'WebSocket', 'h2c, websocket'])],
+    ...(random.chance(0.9) ? [['origin', origin] satisfies [string, string]] : []),
+    ...lists.map((list): [string, string] => ['sec-websocket-protocol', list]),
+  ];
 }
 
 function pickMethod({ random, setup, token }: RequestContext): string {

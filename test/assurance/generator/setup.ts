@@ -77,6 +77,11 @@ const tokenPlaces: readonly Pick<NonNullable<WrittenConfiguration['token']>, 'fr
   { from: ['authorization', { cookie: 'token' }], origins: ['https://app.test', 'http://localhost:3000'] },
   { from: [{ cookie: 'token' }, { cookie: '__Host-t' }], origins: ['https://app.test'] },
   { from: [{ header: 'x-id-token' }, { cookie: 'token' }, 'authorization'], origins: ['https://app.test'] },
+  { from: ['authorization', { subprotocol: 'bearer' }], origins: ['https://app.test', 'http://localhost:3000'] },
+  {
+    from: [{ subprotocol: 'v1.token' }, { cookie: 'token' }, { subprotocol: 'bearer' }],
+    origins: ['https://app.test'],
+  },
 ];
 
 const states: readonly KeysState[] = [

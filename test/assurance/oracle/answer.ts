@@ -96,7 +96,7 @@ export function differences(answer: Answer, decision: Decision, settings: Settin
 
 function allowDifferences(
   answer: Answer,
-  { identity, forwarded = [], cookie, headers }: Decision,
+  { identity, forwarded = [], cookie, subprotocols, headers }: Decision,
   settings: Settings,
 ): string[] {
   const wrong: string[] = [];
@@ -111,7 +111,8 @@ function allowDifferences(
   const known = identityFields.filter(field => identity[field] !== undefined);
   const ofIdentity = known.map(field => `${prefix}${field}: ${identity[field]}`);
   const ofClaims = forwarded.map(([name, value]) => `${prefix}${name}: ${value}`);
-  const expected = [...ofIdentity, ...ofClaims, ...(cookie ? [`cookie: ${cookie}`] : [])].sort();
+  const ofSocket = subprotocols === undefined ? [] : [`sec-websocket-protocol: ${subprotocols}`];
+  const expected = [...ofIdentity, ...ofClaims, ...ofSocket, ...(cookie ? [`cookie: ${cookie}`] : [])].sort();
   if (!isSameList(set, expected)) wrong.push('other headers than those of the identity');
   if (!ok.headers.every(isOverwrite)) wrong.push('a header set that does not overwrite');
 

@@ -50,6 +50,8 @@ export interface Decision {
   readonly isOfResource: boolean;
   /** What the upstream gets as `cookie`; undefined: what was sent. */
   readonly cookie: string | undefined;
+  /** What it gets as `sec-websocket-protocol`, likewise. */
+  readonly subprotocols?: string | undefined;
   /** The headers of the request, lower-case name → values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
@@ -85,6 +87,7 @@ export function decide(
     forwarded,
     ...challengeOf(request, settings),
     cookie: request.place.cookie,
+    subprotocols: request.place.subprotocols,
     headers,
   };
 }
@@ -128,8 +131,8 @@ function applyPolicy(
   // The scheme's case does not matter; one space or more; no token after `Bearer`: token_missing.
   const text = 'text' in token ? token.text : token.authorization.slice('bearer'.length).replace(/^ +/, '');
   if (text === '') return { reason: 'token_missing' };
-  const isCookie = 'text' in token && token.isCookie;
-  if (isCookie && isForeignPage(request.method, request.headers, settings.origins))
+  const isOfPage = 'text' in token && token.isOfPage;
+  if (isOfPage && isForeignPage(request.method, request.headers, settings.origins))
     return { reason: 'origin_forbidden' };
   const found = verifyToken(text, request.certificate, settings, keys, now);
   if (found.kind === 'refused') return found;

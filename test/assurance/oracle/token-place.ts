@@ -1,17 +1,24 @@
 // Where a request carries its token, by the contract, "Places of the token".
+import { isUtf8 } from 'node:buffer';
 import type { Settings } from './settings.ts';
 import { isSameButForSigns, withoutSpaceAround } from './text.ts';
 
-export type Place = 'authorization' | { readonly header: string } | { readonly cookie: string };
+export type Place =
+  | 'authorization'
+  | { readonly header: string }
+  | { readonly cookie: string }
+  | { readonly subprotocol: string };
 
 export interface PlaceFinding {
   /** The Authorization value, or what a header or a cookie has; undefined: the request has no place of a token. */
   readonly token:
     | { readonly authorization: string }
-    | { readonly text: string; readonly isCookie: boolean }
+    | { readonly text: string; readonly isOfPage: boolean }
     | undefined;
   /** What the upstream gets as `cookie` in place of what was sent; undefined: what was sent. */
   readonly cookie: string | undefined;
+  /** As `sec-websocket-protocol`, likewise. */
+  readonly subprotocols?: string | undefined;
 }
 
 /** Undefined: `request_invalid`. */
@@ -26,6 +33,8 @@ export function readPlaces(
   if (readsCookies && pairs.length > 256) return undefined;
   const nameOf = (pair: string): string => withoutSpaceAround(pair.split('=', 1)[0] ?? '');
   const found: PlaceFinding['token'][] = [];
+  const offered = listOf(headers, 'sec-websocket-protocol');
+  const sockets: string[] = [];
   for (const place of from) {
     if (place === 'authorization') {
       // "A request where it is empty or has another scheme does not have this place."
@@ -38,26 +47,52 @@ export function readPlaces(
       if (lines === undefined) continue;
       const text = withoutSpaceAround(lines[0] ?? '');
       if (lines.length > 1 || text === '' || text.includes(',')) return undefined;
-      found.push({ text, isCookie: false });
+      found.push({ text, isOfPage: false });
+    } else if ('subprotocol' in place) {
+      // "On an upgrade to websocket the items, lines joined, are read as a list; the item after NAME is the token."
+      if (!isWebSocket(headers) || !offered.includes(place.subprotocol)) continue;
+      const at = offered.indexOf(place.subprotocol);
+      const text = offered[at + 1];
+      if (offered.lastIndexOf(place.subprotocol) !== at || text === undefined) return undefined;
+      found.push({ text, isOfPage: true });
+      sockets.push(offered.filter((_, i) => i !== at + 1).join(', '));
     } else {
       // "A cookie whose name occurs twice or whose value is empty or quoted."
       const [pair, ...others] = pairs.filter(each => nameOf(each) === place.cookie);
       if (pair === undefined) continue;
       const text = withoutSpaceAround(pair.includes('=') ? pair.slice(pair.indexOf('=') + 1) : '');
       if (others.length > 0 || text === '' || text.startsWith('"')) return undefined;
-      found.push({ text, isCookie: true });
+      found.push({ text, isOfPage: true });
     }
   }
   const cookies = from.flatMap(place => (typeof place === 'object' && 'cookie' in place ? place.cookie : []));
   const kept = pairs.filter(pair => !cookies.includes(nameOf(pair)));
-  if (forward || kept.length === pairs.length) return { token: found[0], cookie: undefined };
+  // "Beside a token in another of those places."
+  const isToken = (each: PlaceFinding['token']): boolean =>
+    each !== undefined && ('text' in each || /^bearer /i.test(each.authorization));
+  if (sockets.length > 0 && found.filter(isToken).length > 1) return undefined;
+  const [subprotocols] = forward ? [] : sockets;
+  if (subprotocols !== undefined && !isUtf8(Buffer.from(subprotocols, 'latin1'))) return undefined;
+  if (forward || kept.length === pairs.length) return { token: found[0], cookie: undefined, subprotocols };
   const rest = kept.join(';').replace(/^[ \t]+/, '');
   const bytes = Buffer.from(rest, 'latin1');
   const isBytes = bytes.toString('latin1') === rest;
   const text = isBytes ? bytes.toString('utf8') : rest;
   // "Other cookies that are not UTF-8 make the request request_invalid."
   if (isBytes && !Buffer.from(text).equals(bytes)) return undefined;
-  return { token: found[0], cookie: text };
+  return { token: found[0], cookie: text, subprotocols };
+}
+
+// RFC 9110 section 5.6.1: an empty item is none.
+function listOf(headers: ReadonlyMap<string, readonly string[]>, name: string): readonly string[] {
+  const items = (headers.get(name) ?? []).flatMap(line => line.split(','));
+  return items.map(withoutSpaceAround).filter(item => item !== '');
+}
+
+function isWebSocket(headers: ReadonlyMap<string, readonly string[]>): boolean {
+  const has = (name: string, item: string): boolean =>
+    listOf(headers, name).some(each => each.toLowerCase().split(/\s+/).includes(item));
+  return has('connection', 'upgrade') && has('upgrade', 'websocket');
 }
 
 /** A page may not send it: "no GET, HEAD or OPTIONS, or an upgrade … must have exactly one origin that equals one of them". */

@@ -24,7 +24,12 @@ describe('ask', () => {
     server = createServer(listener).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    return { url, from: ['authorization'] as const, userAgent: 'test', ...(timeoutMs !== undefined && { timeoutMs }) };
+    return {
+      url,
+      token: { from: ['authorization'] as const },
+      userAgent: 'test',
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    };
   }
   const refusal = JSON.stringify({ type: 'urn:account-authz:token_missing', reason: 'token_missing' });
   const problemJson = { 'content-type': 'application/problem+json' };
