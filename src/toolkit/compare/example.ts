@@ -6,13 +6,13 @@ import { claimedNamesOf, type PermissionTable } from '../../authz/permission.ts'
 import { isAccountLabel, toHostEntries } from '../../authz/places/host-place.ts';
 import { toAccountGrammar } from '../../authz/places/places.ts';
 import { type Account, isAccount } from '../../authz/principal.ts';
-import { toTokenLine } from '../../authz/token-places.ts';
 import { toClaimRules, toPolicy } from '../../check/engine.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { parsePath } from '../../json/strict-json.ts';
 import { type ClaimSource, textOf } from '../../token/claim-source.ts';
 import { parseIdentity } from '../../token/identity-claims.ts';
 import { createIssuerFinder } from '../../token/verifier.ts';
+import { tokenLines } from '../offline/check-request.ts';
 import type { Both } from './path-classes.ts';
 import { factsOf, type Samples, type Sent } from './permissions.ts';
 
@@ -158,7 +158,7 @@ export function createAnswerer(config: Config): (asked: AskedCase) => string {
   );
   return ({ claims, request: { method, path, host, headers = {} } }) => {
     const lines = [...Object.entries(headers), ...(host === undefined ? [] : [['host', host] as const])];
-    const facts = factsOf(method, path, [toTokenLine(config.token.from[0], 'token'), ...lines]);
+    const facts = factsOf(method, path, [...tokenLines(config.token, 'Bearer token', lines), ...lines]);
     const { outcome } = admit(policy, facts);
     if (outcome.kind === 'refusal') return outcome.reason;
     const rules = issuers.get(typeof claims.iss === 'string' ? claims.iss : (config.issuers[0]?.issuer ?? ''))?.rules;
