@@ -5,6 +5,7 @@ import { makeConfigurationPage } from './configuration-page.ts';
 import { makeDeployPage } from './deploy-page.ts';
 import { makeHeadersPage } from './headers-page.ts';
 import { makeLintPage } from './lint-page.ts';
+import { makeProvidersPage } from './providers-page.ts';
 import { renderedFiles } from './rendered-files.ts';
 
 export interface DerivedFile {
@@ -16,6 +17,7 @@ export const derivedFiles: readonly DerivedFile[] = [
   { path: 'docs/configuration.md', make: makeConfigurationPage },
   { path: 'docs/headers.md', make: makeHeadersPage },
   { path: 'docs/envoy-lint.md', make: makeLintPage },
+  { path: 'docs/providers/README.md', make: makeProvidersPage },
   { path: 'docs/deploy/README.md', make: makeDeployPage },
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
   ...renderedFiles,
