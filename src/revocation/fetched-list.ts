@@ -6,6 +6,7 @@ import { createDigest } from '../files/file-watch.ts';
 import { createDocumentKeeper, type DocumentKeeper, type KeeperSurroundings } from '../http/document-keeper.ts';
 import {
   createDocumentState,
+  type DocumentLimits,
   type DocumentState,
   type FetchEnd,
   type FetchOutcome,
@@ -119,6 +120,13 @@ const maxFirstBackoffMs = 5_000;
 /** Between two writes of the age of an unchanged list: what is on disk may only look older than it is. */
 const maxSeedDelayMs = 60_000;
 
+/** No cooldown: who asks for a list at once, by SIGHUP or a changed file, gets it at once. */
+export function listLimits(settings: Pick<ListSettings, 'refreshSeconds' | 'maxAgeSeconds'>): DocumentLimits {
+  const refreshMs = settings.refreshSeconds * 1000;
+  const backoff = { fromMs: Math.min(refreshMs, maxFirstBackoffMs), toMs: 60_000 };
+  return { refreshMs, maxAgeMs: settings.maxAgeSeconds * 1000, cooldownMs: 0, maxRetryMs: 15_000, backoff };
+}
+
 export function createFetchedList(
   options: KeeperSurroundings & {
     readonly settings: ListSettings;
@@ -132,11 +140,7 @@ export function createFetchedList(
 ): FetchedList {
   const { settings, observer, proxy, monotonicNow, wallNow = Date.now } = options;
   const { url, cacheDirectory } = settings;
-  const [refreshMs, maxAgeMs, timeoutMs] = [
-    settings.refreshSeconds * 1000,
-    settings.maxAgeSeconds * 1000,
-    settings.timeoutSeconds * 1000,
-  ];
+  const [maxAgeMs, timeoutMs] = [settings.maxAgeSeconds * 1000, settings.timeoutSeconds * 1000];
   const shownUrl = withoutQuery(url);
   const get = createGet(settings, url, { proxy, timeoutMs, maxBytes, accept: '*/*' });
   let lastWarning: string | undefined;
@@ -162,10 +166,8 @@ export function createFetchedList(
   /** Before the fetch that ends. */
   let hadContent = false;
 
-  const backoff = { fromMs: Math.min(refreshMs, maxFirstBackoffMs), toMs: 60_000 };
-  const limits = { refreshMs, maxAgeMs, cooldownMs: 0, maxRetryMs: 15_000, backoff };
   const keeper: DocumentKeeper<ListState, ListEvent> = createDocumentKeeper({
-    initial: { ...createDocumentState(limits), content: undefined },
+    initial: { ...createDocumentState(listLimits(settings)), content: undefined },
     reduce,
     read: (signal, condition) => withinTime(timeoutMs, signal, limited => get(url, condition, limited)),
     parse: document => parseList(document, keeper.state().content),

@@ -2,6 +2,7 @@
 // if a scenario misses a bar.
 import { parseArgs } from 'node:util';
 import { type Cell, cell, type Table, toText } from '../../bench/report/table.ts';
+import { runLists } from './lists.ts';
 import { type Outcome, runFleet, type Scenario } from './run.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -20,6 +21,7 @@ const results = scenarios.map((scenario): Result => {
   console.error(`${scenario.name}: ${scenario.what}`);
   return { scenario, outcome: runFleet(scenario, { instances: Number(values.instances), seed: Number(values.seed) }) };
 });
+process.stdout.write(runLists(Number(values.instances), Number(values.seed)));
 process.stdout.write(`${toText(fleetTable(results), process.stdout.isTTY === true)}\n`);
 process.exitCode = results.every(isMet) ? 0 : 1;
 

@@ -27,6 +27,8 @@ export interface Gateway {
   ask(token: string, request?: Request): Promise<string>;
   /** Puts the configuration under another heading into effect. */
   configure(heading: string): Promise<void>;
+  /** How many instances have refused a token as revoked. */
+  revoking(): number;
   /** The provider's keys that the service has. */
   keySet(): Promise<KeySet>;
   stop(): Promise<void>;
@@ -39,17 +41,25 @@ interface Body extends Pick<HttpAnswer, 'headers'> {
 }
 
 /** With the configuration under the heading of the page. */
-export async function startGateway(provider: Provider, heading: string = headings.configuration): Promise<Gateway> {
+export async function startGateway(
+  provider: Provider,
+  heading: string = headings.configuration,
+  { instances = 1, ...changes }: { readonly instances?: number; readonly revocation?: object } = {},
+): Promise<Gateway> {
   const configurationOf = (section: string) => {
     const [text = ''] = provider.page.blocks(section, 'yaml');
     const settings = parse(replaceAll(text, provider.addresses));
     const account = { ...settings.account, headers: ['x-account-id'], query: ['account_id'] };
-    return { ...settings, listen: '127.0.0.1:0', admin: '127.0.0.1:0', keys: keyTimes, account };
+    return { ...settings, ...changes, listen: '127.0.0.1:0', admin: '127.0.0.1:0', keys: keyTimes, account };
   };
   const upstream = await startRecordingUpstream();
   const configuration = configurationOf(heading);
-  const service = await startServiceProcess(configuration);
-  const envoy = await startRenderedEnvoy({ ...configuration, listen: service.address }, { upstream: upstream.port });
+  const services = await Promise.all(Array.from({ length: instances }, () => startServiceProcess(configuration)));
+  const [service, ...others] = services;
+  if (service === undefined) throw new Error('no instance');
+  const authz = services.map(({ address }) => address);
+  const rendered = { ...configuration, listen: service.address };
+  const envoy = await startRenderedEnvoy(rendered, { upstream: upstream.port, ...(others.length > 0 && { authz }) });
   return {
     async ask(token, request = { path: '/api/subscriptions/accounts/acme' }) {
       const { method = 'GET', host = 'api.test', path, headers } = request;
@@ -64,7 +74,7 @@ export async function startGateway(provider: Provider, heading: string = heading
       const body = JSON.parse(answer.body) as Body;
       if (answer.status !== 200) {
         const retry = headerValues(answer, 'retry-after').length > 0 ? ', Retry-After' : '';
-        const { detail } = await service.logLine(body.request_id ?? '');
+        const { detail } = await Promise.any(services.map(each => each.logLine(body.request_id ?? '')));
         const [rule] = String(detail).split(': ');
         return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${rule}` : retry}`;
       }
@@ -80,6 +90,7 @@ export async function startGateway(provider: Provider, heading: string = heading
       await service.configure(configurationOf(section));
       await until(() => reloads() > before);
     },
+    revoking: () => services.filter(each => each.log().some(({ reason }) => reason === 'token_revoked')).length,
     async keySet() {
       const ready = await (await fetch(`http://127.0.0.1:${service.adminPort}/readyz`)).json();
       const { issuers } = ready as { readonly issuers: readonly [KeySet] };
@@ -87,7 +98,7 @@ export async function startGateway(provider: Provider, heading: string = heading
     },
     async stop() {
       await envoy.stop();
-      await service.stop();
+      await Promise.all(services.map(each => each.stop()));
       await upstream.stop();
     },
   };

@@ -13,7 +13,7 @@ const redirectUri = 'https://app.example.com/callback';
 
 export async function createKeycloak(): Promise<Provider> {
   const home = await keycloakHome();
-  const [port] = await freePorts(1);
+  const [port, logoutPort] = await freePorts(2);
   const url = `http://127.0.0.1:${port}`;
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-keycloak-'));
   const page = providerPage('keycloak');
@@ -45,7 +45,26 @@ export async function createKeycloak(): Promise<Provider> {
     id: 'keycloak',
     name: `Keycloak ${keycloakVersion}`,
     page,
-    addresses: new Map([['https://id.example.com', url]]),
+    addresses: new Map([
+      ['https://id.example.com', url],
+      ['http://logout.internal:8090', `http://127.0.0.1:${logoutPort}`],
+    ]),
+    logout: {
+      heading: 'Log out everywhere',
+      listUrl: `http://127.0.0.1:${logoutPort}/revoked.jsonl`,
+      env: {
+        ISSUER: `${url}/realms/shop`,
+        JWKS_URL: `${url}/realms/shop/protocol/openid-connect/certs`,
+        CLIENT_IDS: 'web',
+        PORT: String(logoutPort),
+        LIST: join(directory, 'revoked.jsonl'),
+      },
+      async signOut({ id_token: hint = '' }) {
+        const end = `${url}/realms/shop/protocol/openid-connect/logout?${new URLSearchParams({ id_token_hint: hint })}`;
+        const { ok, status } = await fetch(end);
+        if (!ok) throw new Error(`${status} from the logout endpoint`);
+      },
+    },
     server: {
       name: 'Keycloak',
       command: 'bash',

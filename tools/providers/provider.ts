@@ -32,6 +32,17 @@ export interface Variant {
   cases(): Promise<readonly Case[]>;
 }
 
+/** Back-channel logout, where a trial has it. */
+export interface Logout {
+  /** Of the page: its commands tell the provider where the program is. */
+  readonly heading: string;
+  /** For the program of docs/example. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly listUrl: string;
+  /** Ends the session of these tokens. */
+  signOut(tokens: Tokens): Promise<void>;
+}
+
 export interface Provider {
   /** The name of its page and its fixture. */
   readonly id: string;
@@ -40,6 +51,8 @@ export interface Provider {
   /** Maps the addresses on the page to those of the run. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly variants: readonly Variant[];
+  readonly logout?: Logout | undefined;
+  userTokens(username: string): Promise<Tokens>;
   /** Starts the server, then runs the commands of the page up to the key rotation, without those of the variants. */
   setUp(): Promise<void>;
   stop(): Promise<void>;
@@ -60,7 +73,8 @@ export interface Provider {
 }
 
 /** Where one provider differs from another. */
-export interface ProviderParts extends Pick<Provider, 'id' | 'name' | 'page' | 'addresses' | 'variants' | 'cases'> {
+export interface ProviderParts
+  extends Pick<Provider, 'id' | 'name' | 'page' | 'addresses' | 'variants' | 'cases' | 'logout' | 'userTokens'> {
   readonly server: ServerCommand;
   /** Environment variables of the commands on the page. */
   readonly shellEnv?: Readonly<Record<string, string>>;
@@ -69,7 +83,6 @@ export interface ProviderParts extends Pick<Provider, 'id' | 'name' | 'page' | '
   /** Before the first start. */
   prepare?(): Promise<unknown>;
   cleanUp(): Promise<void>;
-  userTokens(username: string): Promise<Tokens>;
   serviceTokens(clientId: string): Promise<Tokens>;
 }
 
@@ -91,12 +104,15 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
     page,
     addresses,
     variants: parts.variants,
+    logout: parts.logout,
+    userTokens: parts.userTokens,
     start,
     stop,
     async setUp() {
       await parts.prepare?.();
       await start();
       const variants = parts.variants.flatMap(({ heading, later }) => [heading, ...(later ? [later.heading] : [])]);
+      if (parts.logout !== undefined) variants.push(parts.logout.heading);
       const setUp = page.sections.slice(0, page.sections.indexOf(headings.publish));
       for (const heading of setUp.filter(each => !variants.includes(each))) await shell.run(heading);
       await shell.runScript('the clients and users of the trial', parts.trialClients);

@@ -1,10 +1,12 @@
 // Tries one provider: its tokens, a key rotation, and an outage.
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { type DecodedToken, fixtureFile, headings, readFixture } from '../../lab/provider-page.ts';
 import { type Gateway, keyTimes, startGateway } from './gateway.ts';
 import { decodeToken } from './oauth.ts';
-import { type Case, type Provider, type Request, refusals } from './provider.ts';
+import { type Case, type Logout, type Provider, type Request, refusals } from './provider.ts';
 
 export interface Result {
   readonly grant: string;
@@ -27,6 +29,8 @@ const allowedUser = '200 member of acme, app web';
 const allowedService = '200 owner of acme, app billing';
 /** The longest backoff while there is no usable set. */
 const recoverySeconds = 15;
+/** Of the revocation list. */
+const refreshSeconds = 1;
 
 export async function tryProvider(
   provider: Provider,
@@ -48,6 +52,7 @@ export async function tryProvider(
       await gateway.stop();
     }
   }
+  if (provider.logout !== undefined) await logOut(provider, provider.logout, add);
   const gateway = await startGateway(provider);
   try {
     const trial = { provider, gateway, add };
@@ -157,6 +162,45 @@ async function rotation({ provider, gateway, add }: Trial): Promise<void> {
   const replaced = await provider.serviceToken();
   await until(async () => (await gateway.ask(replaced)) === allowedService, 3 * keyTimes.cooldownSeconds);
   await ask('a key that signs at once', replaced);
+}
+
+/** A session that ends at the provider is refused by two instances behind one Envoy. */
+async function logOut(provider: Provider, logout: Logout, add: Trial['add']): Promise<void> {
+  await provider.runSection(logout.heading);
+  const program = fileURLToPath(new URL('../../docs/example/backchannel-logout.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program], { env: { ...process.env, ...logout.env }, stdio: 'inherit' });
+  await until(
+    () =>
+      fetch(logout.listUrl).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    recoverySeconds,
+  );
+  const revocation = { url: logout.listUrl, refreshSeconds };
+  const gateway = await startGateway(provider, undefined, { instances: 2, revocation });
+  const report = (name: string, expected: string, got: string): void => add({ grant: user, name, expected, got });
+  try {
+    const [ended, other] = [await provider.userTokens('alice'), await provider.userToken()];
+    for (const token of [ended.access_token, other]) report('before the logout', allowedUser, await gateway.ask(token));
+    const revoked = '401 token_revoked';
+    const startedMs = performance.now();
+    await logout.signOut(ended);
+    await until(async () => (await gateway.ask(ended.access_token)) === revoked, refreshSeconds + 2);
+    const seconds = (performance.now() - startedMs) / 1000;
+    const isSoon = seconds <= refreshSeconds + 2 ? '' : ' too late';
+    report(
+      `logged out: refused after ${seconds.toFixed(2)} s`,
+      revoked,
+      `${await gateway.ask(ended.access_token)}${isSoon}`,
+    );
+    await until(async () => (await gateway.ask(ended.access_token)) === revoked && gateway.revoking() === 2, 1);
+    report('logged out: instances that refuse it', '2', String(gateway.revoking()));
+    report('logged out: another session of the user', allowedUser, await gateway.ask(other));
+  } finally {
+    await gateway.stop();
+    child.kill();
+  }
 }
 
 function kidOf(token: string): string {
