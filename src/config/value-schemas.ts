@@ -5,6 +5,9 @@ import { accountHeaderProblem } from '../headers/headers.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/url.ts';
 
+// zod would compile each schema into a function, for a configuration that is read once: a megabyte.
+z.config({ jitless: true });
+
 /** Runs a check even if zod has already reported the value: the check takes an unknown value. */
 export const evenIfInvalid = { when: () => true };
 
