@@ -155,13 +155,7 @@ export function readList(list: ProtoValue): readonly Mutation[] {
     const exact = (item.isMapping ? item.field('remove') : item).text()?.toLowerCase();
     if (!onMatch.isPresent) return { at: item, isTrailer, sets: undefined, exact, removes: name => name === exact };
     const pattern = readStringMatcher(onMatch);
-    const answers = new Map<string, boolean>();
-    const removes = (name: string): boolean => {
-      const answer = answers.get(name) ?? pattern(name) ?? true;
-      answers.set(name, answer);
-      return answer;
-    };
-    return { at: item, isTrailer, sets: undefined, removes };
+    return { at: item, isTrailer, sets: undefined, removes: name => pattern(name) ?? true };
   });
 }
 

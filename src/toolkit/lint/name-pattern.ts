@@ -20,28 +20,41 @@ export function readRegex(matcher: ProtoValue): NamePattern {
   const text = regex.text() ?? '';
   if (text.length > maxPatternLength) regex.cannotBeJudged(`is longer than ${maxPatternLength} characters`);
   if (text.length > maxPatternLength) return () => undefined;
-  // Most patterns of a long list need not be compiled, which takes 0.1 ms.
+  // Most patterns of a long list need not be compiled.
   const head = text.includes('|') ? '' : (/^[\w/-]*(?![?*{\w/-])/.exec(text)?.[0] ?? '');
-  let compiled: RE2JS | undefined | 'bad';
+  let compiled: RE2JS | RegExp | undefined | 'bad';
+  let answers: Map<string, boolean> | undefined;
   return name => {
     if (!name.startsWith(head)) return false;
     compiled ??= compile(text);
-    if (compiled !== 'bad') return compiled.testExact(name);
+    if (compiled instanceof RegExp) return compiled.test(name);
+    if (compiled !== 'bad') {
+      answers ??= new Map();
+      const answer = answers.get(name) ?? compiled.testExact(name);
+      answers.set(name, answer);
+      return answer;
+    }
     regex.cannotBeJudged('is no regular expression of RE2');
     return undefined;
   };
 }
 
-// Of patterns that each listener has again.
-const compiledBy = new Map<string, RE2JS | 'bad'>();
+// One character, and a set of them; a hyphen at its end alone.
+const atom = String.raw`(?:[\w/:@~%&=,;!#'"<>-]|\\[!-/:-@[-\x60{-~]|\.|\[\^?(?:\w-\w|[\w/:@~%&=,;!#'"<>.]|\\[!-/:-@[-\x60{-~])+-?\])`;
+const alternative = `${atom}*(?:[*+?]${atom}*|\\((?:\\?:)?${atom}*(?:\\|${atom}*)*\\)${atom}*)?`;
+/** For ASCII names JavaScript reads these as RE2 does; with one repetition or one group in an alternative it is linear in name and pattern. */
+const plain = new RegExp(`^${alternative}(?:\\|${alternative})*$`);
 
-/** RE2 as in Envoy, and linear in the length of the text. */
-function compile(text: string): RE2JS | 'bad' {
+// Of patterns that each listener has again.
+const compiledBy = new Map<string, RE2JS | RegExp | 'bad'>();
+
+/** RE2 as in Envoy, and linear in the length of the text; compiling takes 0.1 ms and 15 KB, of plain patterns a fiftieth. */
+export function compile(text: string, isPlain = plain.test(text)): RE2JS | RegExp | 'bad' {
   const known = compiledBy.get(text);
   if (known !== undefined) return known;
-  let compiled: RE2JS | 'bad' = 'bad';
+  let compiled: RE2JS | RegExp | 'bad' = 'bad';
   try {
-    compiled = RE2JS.compile(text);
+    compiled = isPlain ? new RegExp(`^(?:${text})$`) : RE2JS.compile(text);
   } catch {}
   if (compiledBy.size < 1000) compiledBy.set(text, compiled);
   return compiled;

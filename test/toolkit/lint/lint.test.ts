@@ -1,9 +1,11 @@
 // The lint as a whole: its messages, and its robustness against any input.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { RE2JS } from 're2js';
 import messages from '../../../src/toolkit/lint/envoy-messages.json' with { type: 'json' };
 import { knownMessages } from '../../../src/toolkit/lint/known-messages.ts';
 import { lintEnvoy, lintRules } from '../../../src/toolkit/lint/lint.ts';
+import { compile } from '../../../src/toolkit/lint/name-pattern.ts';
 import { runs } from '../../support/foreign-bytes.ts';
 import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
 
@@ -99,6 +101,42 @@ describe('lint of arbitrary input', () => {
         '((a*)*)*((x|x)*)*-(auth|a.*th)+-(.*)*!|x.*|auth.*';
     });
     expect(problems).to.deep.equal([]);
+  });
+
+  it('takes plain patterns for what RE2 takes them for', () => {
+    const pieces = [
+      'a',
+      'x',
+      '-',
+      '.',
+      '\\.',
+      '[^a-z0-9]',
+      '[ax-]',
+      '[a-x]',
+      '*',
+      '+',
+      '?',
+      '|',
+      '(',
+      ')',
+      '(?:',
+      '_',
+      '[z-a]',
+    ];
+    const name = fc.array(fc.constantFrom('a', 'x', '-', '.', '_', '0'), { maxLength: 8 }).map(all => all.join(''));
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 9 }), name, (parts, text) => {
+        const own = compile(parts.join(''));
+        if (!(own instanceof RegExp)) return;
+        expect(own.test(text)).to.equal(RE2JS.compile(parts.join('')).testExact(text));
+      }),
+      runs(300),
+    );
+    expect(
+      ['x[^a-z0-9]auth', 'a|b|c', 'x-(a|b)', '(a|b)(a|b)', '(a*)*', 'a*a*'].map(
+        each => compile(each) instanceof RegExp,
+      ),
+    ).to.deep.equal([true, true, true, false, false, false]);
   });
 
   // Comparing every pair of routes would take minutes.

@@ -1,0 +1,79 @@
+// The processor time that `check-config --envoy` takes for 16 MiB of each shape: npm run bench:lint. Fails above 10 seconds.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { envoyBootstrap } from '../lab/envoy-bootstrap.ts';
+
+const limitSeconds = 10;
+const size = 16 * 1024 * 1024 - 64 * 1024;
+const perRoute = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute' };
+const off = { typed_per_filter_config: { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } } };
+const toApi = { route: { cluster: 'upstream' } };
+const word = (i: number): string => i.toString(36).padStart(5, 'a');
+const alternatives = (i: number, count: number): string =>
+  Array.from({ length: count }, (_, k) => `/p${word(i * count + k)}(/[A-Za-z0-9._~:@-]+)*`).join('|');
+
+const removal = (regex: string): unknown => ({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
+const mutation = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute';
+const perRouteRemoval = (regex: string): object => {
+  const mutations = { request_mutations: [removal(regex)] };
+  return { typed_per_filter_config: { 'envoy.filters.http.header_mutation': { '@type': mutation, mutations } } };
+};
+
+type Shape = readonly [place: 'routes' | 'early' | 'allowed', item: (i: number) => unknown];
+const shapes: Readonly<Record<string, Shape>> = {
+  'paths, each its own': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi })],
+  'expressions of paths': ['routes', i => ({ match: { safe_regex: { regex: `/p${word(i)}/[0-9]+` } }, ...toApi })],
+  'alternations of paths': ['routes', i => ({ match: { safe_regex: { regex: alternatives(i, 80) } }, ...toApi })],
+  'removals of routes by expression': [
+    'routes',
+    i => ({ match: { prefix: `/p${word(i)}` }, ...toApi, ...perRouteRemoval(`x[^a-z0-9]${word(i)}`) }),
+  ],
+  'removals by expression': ['early', i => removal(`x[^a-z0-9]${word(i)}`)],
+  'removals by expression with a star': ['early', i => removal(`x.*${word(i)}`)],
+  'removals by nested expressions': ['early', i => removal(`x(-(${word(i)}|[a-z]+[0-9]*))+`)],
+  'removals by alternations': [
+    'early',
+    i => removal(`x-(${Array.from({ length: 300 }, (_, k) => word(i * 300 + k)).join('|')})`),
+  ],
+  'shown headers by expression': ['allowed', i => ({ safe_regex: { regex: `x[^a-z0-9]${word(i)}` } })],
+  'a finding for each route': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi, ...off })],
+  'something not judged in each route': ['routes', i => ({ a: 1, match: { path: `/p${word(i)}` } })],
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'account-authz-lint-'));
+const text = await envoyBootstrap();
+let worst = 0;
+for (const [name, [place, item]] of Object.entries(shapes)) {
+  if (process.argv[2] !== undefined && !name.includes(process.argv[2])) continue;
+  const items: string[] = [];
+  for (let bytes = 0; bytes < size; bytes += (items.at(-1) ?? '').length + 1)
+    items.push(JSON.stringify(item(items.length)));
+  const before = { routes: '"routes":[', early: '"mutations":[', allowed: '"patterns":[' }[place];
+  const file = join(folder, 'envoy.json');
+  writeFileSync(
+    file,
+    text.replace(before, () => `${before}${items.join(',')},`),
+  );
+  const args = [
+    '-f',
+    '%U %S %M',
+    process.execPath,
+    'dist/main.js',
+    'check-config',
+    '--config',
+    'config.example.yaml',
+    '--envoy',
+    file,
+  ];
+  const { status, stderr } = spawnSync('/usr/bin/time', args, { encoding: 'utf8', maxBuffer: 2 ** 30 });
+  const lines = stderr.trimEnd().split('\n');
+  const [user = 0, system = 0, kib = 0] = (lines.at(-1) ?? '').split(' ').map(Number);
+  worst = Math.max(worst, user + system);
+  console.log(
+    `${name}: ${items.length} items, ${(user + system).toFixed(1)} s, ${Math.round(kib / 1024)} MB, exit ${status}, ${lines.length} lines`,
+  );
+}
+rmSync(folder, { recursive: true });
+process.exitCode = worst > limitSeconds ? 1 : 0;
