@@ -82,7 +82,7 @@ export async function findKeys(
 }
 
 function unfound(why: string): FoundKeys {
-  return { source: problem(why), verified: problem('there are no keys to verify it with') };
+  return { source: problem(why), verified: problem(`no keys were found: ${why}`) };
 }
 
 /** OpenID Connect Discovery section 4, then RFC 8414 section 3.1, and as section 5 says servers do: the same name at the end. */

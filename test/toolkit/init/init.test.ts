@@ -1,5 +1,8 @@
 // `init`: the configuration that it prints accepts the token that it was made from, or says what must be chosen.
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
@@ -185,7 +188,12 @@ describe('init', () => {
       /NOT verified: .*: kid is not a key of the issuer/,
       async () => issuer.publish([(await signingKey('other')).publicJwk]),
     ],
-    ['no metadata', 3, /choose jwksUrl: .*no metadata/, () => issuer.fault({ kind: 'html' }, 'discovery')],
+    [
+      'no metadata',
+      3,
+      /NOT verified: no keys were found: .*text\/html.*choose jwksUrl/s,
+      () => issuer.fault({ kind: 'html' }, 'discovery'),
+    ],
     [
       'an issuer that does not answer',
       3,
@@ -217,6 +225,28 @@ describe('init', () => {
     expect([offline.code, issuer.requests().length]).to.deep.equal([3, asked]);
     expect(offline.stdout).to.match(/# choose: jwksUrl: .*nobody was asked/);
   });
+
+  for (const path of [
+    '/.well-known/oauth-authorization-server/tenant',
+    '/tenant/.well-known/oauth-authorization-server',
+  ]) {
+    it(`finds metadata of RFC 8414 at ${path}`, async () => {
+      const { publicJwk } = await signingKey('k1');
+      const server = createServer(({ url, headers }, response) => {
+        const origin = `http://${headers.host}`;
+        const documents = new Map<string | undefined, object>([
+          [path, { issuer: `${origin}/tenant`, jwks_uri: `${origin}/keys` }],
+          ['/keys', { keys: [publicJwk] }],
+        ]);
+        response.writeHead(documents.has(url) ? 200 : 404).end(JSON.stringify(documents.get(url)));
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { code, config, stderr } = await init({ ...usual, iss: `${origin}/tenant` });
+      server.close();
+      expect([code, config.issuers[0].discoveryUrl], stderr).to.deep.equal([0, `${origin}${path}`]);
+    });
+  }
 
   it('takes the keys of metadata of another issuer by jwksUrl, and asks where --issuer says', async () => {
     const made = await init({ ...usual, iss: 'https://idp.example.com' }, {}, [
