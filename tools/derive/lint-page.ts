@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { lintRules } from '../../src/toolkit/lint/lint.ts';
 
 const page = new URL('../../docs/envoy-lint.md', import.meta.url);
-const head = '| id | what | why | fix |\n|---|---|---|---|\n';
+const head = '| id | what | fix |\n|---|---|---|\n';
 
 export function makeLintPage(): string {
   const [written = ''] = readFileSync(page, 'utf8').split(head);
-  const rows = Object.entries(lintRules).map(([id, { what, why, fix }]) =>
-    [`\`${id}\``, what, why, fix].map(cell => cell.replaceAll('|', '\\|')).join(' | '),
+  const rows = Object.entries(lintRules).map(([id, { what, fix }]) =>
+    [`\`${id}\``, what, fix].map(cell => cell.replaceAll('|', '\\|')).join(' | '),
   );
   return `${written}${head}${rows.map(row => `| ${row} |\n`).join('')}`;
 }
