@@ -4,8 +4,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { FetchLike } from '@modelcontextprotocol/client';
+import { type Document, isSeq, parse } from 'yaml';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
+import { readSnippet } from '../../lab/document.ts';
 import { type EnvoyOptions, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
 import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
@@ -16,8 +19,12 @@ export interface McpParts {
   /** The URL of the MCP server as clients know it; also the `aud` of its tokens. */
   readonly resource: URL;
   readonly fetch: FetchLike;
+  /** The authority that it trusts, in PEM. */
+  readonly ca: string;
   readonly authentication: AuthenticationService;
   readonly mcpServer: RunningMcpServer;
+  /** The configuration, with the address of the service. */
+  readonly config: object;
   stop(): Promise<void>;
 }
 
@@ -50,8 +57,10 @@ export async function startMcpParts(edit?: EnvoyOptions['edit']): Promise<McpPar
   return {
     resource,
     fetch: fetchTrusting(certificate.cert),
+    ca: certificate.cert,
     authentication,
     mcpServer,
+    config: { ...config, listen: authorizer.address },
     async stop() {
       await stopTls();
       await envoy.stop();
@@ -59,6 +68,17 @@ export async function startMcpParts(edit?: EnvoyOptions['edit']): Promise<McpPar
       await Promise.all([mcpServer.stop(), authentication.stop()]);
     },
   };
+}
+
+/** Those that docs/mcp.md prints, and what it switches off on the route of the metadata document, which is the first. */
+export function addPrintedFilters(bootstrap: Document): void {
+  const manager = connectionManagerPath(bootstrap);
+  const filters = bootstrap.getIn([...manager, 'http_filters']);
+  const [mcp, tools] = parse(readSnippet('docs/mcp.md', 'yaml', 'REJECT_NO_MCP'));
+  if (isSeq(filters)) filters.items.splice(-1, 0, bootstrap.createNode(mcp), bootstrap.createNode(tools));
+  const off = parse(readSnippet('docs/mcp.md', 'yaml', 'disabled: true'));
+  const route = [...manager, 'route_config', 'virtual_hosts', 0, 'routes', 0, 'typed_per_filter_config'];
+  for (const [name, each] of Object.entries(off.typed_per_filter_config)) bootstrap.setIn([...route, name], each);
 }
 
 /** Resolves with its stop. */

@@ -2,13 +2,12 @@
 // Sources: MCP specification 2026-07-28, Authorization and Streamable HTTP; RFC 9728; RFC 6750 section 3.
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
-import { isSeq, parse } from 'yaml';
 import { alice } from '../../demo/directory.ts';
-import { readSnippet } from '../../lab/document.ts';
-import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
 import { useRunning } from '../support/use-running.ts';
 import { createMcpClient, type McpClient } from './mcp-client.ts';
-import { type McpParts, scope, startMcpParts } from './mcp-parts.ts';
+import { addPrintedFilters, type McpParts, scope, startMcpParts } from './mcp-parts.ts';
 
 describe('an MCP server behind account-authz and a rendered Envoy', function () {
   this.timeout(300_000);
@@ -116,11 +115,32 @@ describe('the tools of an MCP server, told apart by the filters of docs/mcp.md',
   this.timeout(300_000);
   const parts = useRunning(() =>
     startMcpParts(bootstrap => {
-      const filters = bootstrap.getIn([...connectionManagerPath(bootstrap), 'http_filters']);
-      const [mcp, tools] = parse(readSnippet('docs/mcp.md', 'yaml', 'REJECT_NO_MCP'));
-      if (isSeq(filters)) filters.items.splice(-1, 0, bootstrap.createNode(mcp), bootstrap.createNode(tools));
+      addPrintedFilters(bootstrap);
+      written = String(bootstrap);
     }),
   );
+  let written: string;
+
+  it('lets a client of each revision that knows the URL alone sign in', async () => {
+    for (const mode of ['auto', 'legacy'] as const) {
+      const client = createMcpClient(parts.resource, parts.fetch, { mode });
+      expect(await client.connect()).to.equal('sign-in');
+      await client.signInAndConnect(alice.name, alice.password);
+      expect(await client.callTool('list_subscriptions')).to.equal('user-alice of acme: basic, reports');
+      await client.close();
+    }
+  });
+
+  it('serves the metadata document whatever a client accepts, and the lint finds nothing', async () => {
+    const url = `${parts.resource.origin}/.well-known/oauth-protected-resource/mcp`;
+    for (const headers of [{ accept: 'application/json' }, { accept: '*/*' }, {}] as const)
+      expect((await parts.fetch(url, { headers })).status).to.equal(200);
+    const files = [parts.config, written].map((content, i) => writeFixture(`mcp-${i}.yaml`, content));
+    const [config = '', envoy = ''] = files;
+    const { code, stderr } = await runCommand('check-config', ['--config', config, '--envoy', envoy]);
+    expect([code, stderr]).to.match(/^0,/);
+    expect(stderr).to.not.match(/mcp-1\.yaml:/);
+  });
 
   for (const mode of ['auto', 'legacy'] as const)
     it(`lets a member list and an owner cancel, with a client of ${mode === 'auto' ? '2026' : '2025'}`, async () => {
