@@ -3,7 +3,7 @@ import type { EffectiveConfig, WrittenConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { createCover } from './cover.ts';
 import { claimedNames, createExamples, type Examples, unknownName } from './example.ts';
-import { type Both, createPathClasses, type PathClass } from './path-classes.ts';
+import { type Both, createPathClasses } from './path-classes.ts';
 import { type Change, createQuestions, type Difference, methodsIn, type Sent } from './permissions.ts';
 import { comparePlaces } from './places.ts';
 import { oneOrAll, type Row, whens, withExample } from './row.ts';
@@ -47,7 +47,7 @@ export function compareConfigs(
     return true;
   });
   const rows = withOwnNames([
-    ...permissionRows(configs, methods, questions.differences(), cover.cover, examples),
+    ...permissionRows(configs, methods, questions, cover.cover, examples),
     ...comparePlaces(configs, questions.common(), examples),
     ...orderRows(configs),
     ...compareSettings([loaded[0].written.config, loaded[1].written.config]),
@@ -87,10 +87,11 @@ interface Draft {
 function permissionRows(
   configs: Both<Config>,
   methods: readonly string[],
-  differences: readonly Difference[],
+  questions: ReturnType<typeof createQuestions>,
   cover: ReturnType<typeof createCover>['cover'],
   examples: Examples,
 ): readonly Row[] {
+  const differences = questions.differences();
   // By what changes, for one method and role: the classes in which it does.
   const groups = new Map<string, { readonly change: Change; readonly in: Set<Difference> }>();
   const count = differences.reduce(
@@ -114,7 +115,7 @@ function permissionRows(
   const drafts = new Map<string, Draft>();
   for (const { change, in: inside } of groups.values()) {
     const key = Array.from(inside, ({ id }) => id).join();
-    const covered = covers.get(key) ?? cover([...inside].flatMap(({ members }) => [...members.keys()]));
+    const covered = covers.get(key) ?? cover([...inside].flatMap(({ members }) => members));
     covers.set(key, covered);
     for (const { path, except, pathClass } of covered) {
       const { kind, mode, scopes, before, after } = change;
@@ -123,7 +124,7 @@ function permissionRows(
         change,
         path,
         except,
-        sent: sentOf(inside, pathClass, change),
+        sent: questions.sentOf(pathClass, change),
         methods: new Map(),
       };
       drafts.set(draftKey, draft);
@@ -134,14 +135,6 @@ function permissionRows(
     }
   }
   return [...drafts.values()].flatMap(draft => rowsOf(draft, configs, methods, examples));
-}
-
-function sentOf(inside: ReadonlySet<Difference>, pathClass: PathClass, { mode, kind }: Change): Sent | undefined {
-  for (const { members } of inside) {
-    const sent = members.get(pathClass)?.get(`${mode} ${kind}`);
-    if (sent !== undefined) return sent;
-  }
-  return undefined;
 }
 
 /** Roles with the same methods are one row. */

@@ -1,5 +1,5 @@
 // Writes sets of classes of paths as templates: the fewest that say the same, none of which covers a class outside the set.
-import { coversTemplate, overlapsTemplate, toRouteTemplate } from '../../authz/route-template.ts';
+import { coversTemplate, overlapsTemplate } from '../../authz/route-template.ts';
 import type { ClassNode, PathClass, PathClasses } from './path-classes.ts';
 
 export interface Covered {
@@ -99,7 +99,7 @@ export function createCover({ templates, root }: Pick<PathClasses, 'templates' |
       (node.pathClass === undefined || !wanted.has(node.pathClass)) && childrenOf(node).every(isApart);
 
     if (!visit(root, 0) && (isSubtree || hasTail)) return undefined;
-    const excepted = except.map(text => toRouteTemplate(text));
+    const excepted = except.map(toPaths);
     return {
       inside: inside.filter(each => !excepted.some(template => coversTemplate(template, asPaths(each)))),
       except,
@@ -124,11 +124,11 @@ function coverLoose(classes: readonly PathClass[]): readonly Covered[] {
 function withoutCovered(all: readonly Covered[]): readonly Covered[] {
   const wide = all.flatMap(each => {
     if (each.except.length === 0 && !each.pathClass.isLoose) return [];
-    return [{ each, template: toRouteTemplate(each.path), except: each.except.map(text => toRouteTemplate(text)) }];
+    return [{ each, template: toPaths(each.path), except: each.except.map(toPaths) }];
   });
   return all.filter(each => {
     if (each.except.length > 0) return true;
-    const own = toRouteTemplate(each.path);
+    const own = toPaths(each.path);
     return !wide.some(
       ({ each: other, template, except }) =>
         other !== each &&
@@ -139,7 +139,19 @@ function withoutCovered(all: readonly Covered[]): readonly Covered[] {
   });
 }
 
-function asPaths({ segments, hasTail }: PathClass): Parameters<typeof coversTemplate>[1] {
+type Paths = Parameters<typeof coversTemplate>[0];
+
+/** Whatever the parameter of the account is called. */
+function toPaths(template: string): Paths {
+  const subtree = template.endsWith('/*');
+  const texts = template.slice(1, subtree ? -'/*'.length : undefined).split('/');
+  const segments = texts.map(text =>
+    text.startsWith(':') ? { kind: 'any' as const, name: '' } : { kind: 'literal' as const, value: text },
+  );
+  return { segments, subtree };
+}
+
+function asPaths({ segments, hasTail }: PathClass): Paths {
   const own = segments.map(segment =>
     segment.kind === 'literal' ? { kind: segment.kind, value: segment.text } : { kind: 'any' as const, name: '' },
   );

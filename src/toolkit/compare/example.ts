@@ -93,7 +93,9 @@ export function createExamples(configs: Both<Config>, literals: ReadonlySet<stri
     app: appFor(accepting.map(({ apps }) => apps)),
     host: hostFor(accepting, own),
   }));
-  const origin = after.token.origins?.find(each => before.token.origins?.includes(each) ?? true);
+  const { origins = [] } = after.token;
+  const origin =
+    origins.find(each => before.token.origins?.includes(each) ?? true) ?? origins[0] ?? before.token.origins?.[0];
   const answerers = [createAnswerer(before), createAnswerer(after)] as const;
 
   function toCase({ sent, method, role, scope, app = 'web', host, headers = {} }: Caller): AskedCase {

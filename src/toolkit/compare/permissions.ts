@@ -51,8 +51,7 @@ export interface Sent {
 export interface Difference {
   readonly id: number;
   readonly changes: readonly Change[];
-  /** A request of each mode and kind: `own more`. */
-  readonly members: Map<PathClass, ReadonlyMap<string, Sent>>;
+  readonly members: PathClass[];
 }
 
 /** Something that both configurations permit. */
@@ -107,14 +106,14 @@ interface Permitted {
 const wideSegment = '%C3%A9t%C3%A9';
 export const anyIssuer = compileIssuerAccounts(['*']);
 
-/** Named in either configuration, and one that is not. */
+/** Those that `*` stands for, those that either configuration names, and one that is neither. */
 export function methodsIn(configs: Both<Config>): readonly string[] {
   const named = configs.flatMap(({ roles, scopes }) =>
     [...roles.values(), ...(scopes?.values() ?? [])].flatMap(entry =>
       grantsOf(entry).flatMap(text => methodsOf(parseGrant(text))),
     ),
   );
-  const known = new Set([...everyMethod.filter(method => named.includes(method)), ...named]);
+  const known = new Set([...everyMethod, ...named]);
   let other = 'OTHER';
   while (known.has(other)) other += 'S';
   return [...known, other];
@@ -221,17 +220,28 @@ export function createQuestions(configs: Both<Config>, methods: readonly string[
     }
   }
 
+  function viewsOf(pathClass: PathClass): { readonly all: readonly View[]; readonly asked: Both<Asked> } {
+    const { views, asked } = ownViews(pathClass);
+    const [own] = views;
+    if (own === undefined) return { all: [], asked };
+    if (isBothOk(own) && !pathClass.isLoose) keepCommon(own, asked);
+    const extra = isBothOk(own) ? extraViews(pathClass, own, asked) : [];
+    return { all: [...(pathClass.isLoose ? [] : views), ...extra], asked };
+  }
+
   return {
+    /** A request of the class that shows a change. */
+    sentOf(pathClass: PathClass, { mode, kind }: Pick<Change, 'mode' | 'kind'>): Sent | undefined {
+      const { all } = viewsOf(pathClass);
+      const kindsIn = (verdicts: Both<string | undefined>): readonly Kind[] =>
+        mode === 'own' ? ownKinds(verdicts) : [kindOf(verdicts)];
+      return all.find(each => each.mode === mode && kindsIn(each.verdicts).includes(kind))?.sent;
+    },
     common: (): Readonly<typeof common> => common,
     /** What changes in a class; undefined if nothing does. */
     differenceOf(pathClass: PathClass): Difference | undefined {
-      const { views, asked } = ownViews(pathClass);
-      const [own] = views;
-      if (own === undefined) return undefined;
+      const { all, asked } = viewsOf(pathClass);
       const allowed = asked.map(each => (each.kind === 'match' ? each.allowed : undefined));
-      if (isBothOk(own) && !pathClass.isLoose) keepCommon(own, asked);
-      const extra = isBothOk(own) ? extraViews(pathClass, own, asked) : [];
-      const all = [...(pathClass.isLoose ? [] : views), ...extra];
       const key = [
         ...allowed.map(each => each?.id),
         ...all.flatMap(({ mode, verdicts }) => [mode, ...verdicts]),
@@ -239,14 +249,9 @@ export function createQuestions(configs: Both<Config>, methods: readonly string[
       const changes = kindsOf.get(key) ?? all.flatMap(view => changesOf(view, methods, [allowed[0], allowed[1]]));
       kindsOf.set(key, changes);
       if (changes.length === 0) return undefined;
-      const difference = known.get(key) ?? { id: known.size, changes, members: new Map() };
+      const difference = known.get(key) ?? { id: known.size, changes, members: [] };
       known.set(key, difference);
-      const sent = new Map<string, Sent>();
-      for (const { mode, verdicts, sent: request } of all) {
-        const kinds = mode === 'own' ? ownKinds(verdicts) : [kindOf(verdicts)];
-        for (const kind of kinds) if (!sent.has(`${mode} ${kind}`)) sent.set(`${mode} ${kind}`, request);
-      }
-      difference.members.set(pathClass, sent);
+      difference.members.push(pathClass);
       return difference;
     },
     differences: (): readonly Difference[] => [...known.values()],

@@ -1,7 +1,7 @@
 // Prints a comparison for people, and as tables for a pull request.
 import { printable, replaceUnprintable, toYamlEscape } from '../../text/printable.ts';
 import type { Comparison } from './comparison.ts';
-import { listOf, methodsText, type Row, scopeText, toText, valueText } from './row.ts';
+import { listOf, methodsText, type Row, scopeText, someOf, toText, valueText } from './row.ts';
 
 const kinds = ['more', 'less', 'other', 'unordered'] as const;
 const maxTextLength = 4096;
@@ -69,7 +69,7 @@ function markdownRow({ role, scope, methods, path, except, when, setting, entry,
   const cells = [
     escaped(who),
     methods === undefined ? '' : escaped(methodsText(methods)),
-    [...what, except && `except ${except.map(code).join(', ')}`, when && escaped(when)]
+    [...what, except && `except ${someOf(except).map(code).join(', ')}`, when && escaped(when)]
       .filter(part => part !== undefined)
       .join(' '),
     code(valueText(before)),

@@ -53,7 +53,7 @@ export function toText({ kind, role, scope, methods, path, except, when, setting
     scope && scopeText(scope),
     methods && methodsText(methods),
     path,
-    except && `except ${except.join(', ')}`,
+    except && `except ${someOf(except).join(', ')}`,
     setting,
     entry && listOf(entry),
     when,
@@ -76,6 +76,14 @@ export function scopeText(scope: string | readonly string[]): string {
 
 export function listOf(value: string | readonly string[]): string {
   return [value].flat().join(', ');
+}
+
+const maxListed = 8;
+
+/** The first ones, and how many more there are. */
+export function someOf(items: readonly string[]): readonly string[] {
+  const more = items.length - maxListed;
+  return more > 0 ? [...items.slice(0, maxListed), `and ${more} more`] : items;
 }
 
 function changeText(before: unknown, after: unknown): string {
