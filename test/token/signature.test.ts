@@ -4,10 +4,11 @@ import { expect } from 'chai';
 import { exportJWK, importJWK } from 'jose';
 import { base64url } from '../../lab/token.ts';
 import { isSignedBy } from '../../src/token/signature.ts';
+import { postQuantum } from '../keys/parsed-keys.ts';
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
-const algorithms = [...rsaAlgorithms, ...Object.keys(curves), 'EdDSA', 'Ed25519'];
+const algorithms = [...rsaAlgorithms, ...Object.keys(curves), 'EdDSA', 'Ed25519', ...postQuantum];
 
 interface KeyPair {
   readonly publicKey: KeyObject;
@@ -17,10 +18,11 @@ interface KeyPair {
 function keyPairOf(alg: string): KeyPair {
   const namedCurve = curves[alg];
   if (namedCurve !== undefined) return generateKeyPairSync('ec', { namedCurve });
+  if (postQuantum.includes(alg)) return (generateKeyPairSync as (type: string) => KeyPair)(alg.toLowerCase());
   return alg.startsWith('Ed') ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 });
 }
 
-/** Signs with OpenSSL, independently of jose: RFC 7518 sections 3.3 to 3.5, RFC 8037 section 3.1. */
+/** Signs with OpenSSL, independently of jose: RFC 7518 sections 3.3 to 3.5, RFC 8037 section 3.1, RFC 9964. */
 function sign(
   alg: string,
   key: KeyObject,
@@ -28,7 +30,7 @@ function sign(
   saltLength: number = constants.RSA_PSS_SALTLEN_DIGEST,
 ): string {
   const text = `${base64url(JSON.stringify(header))}.${base64url('{"acc":"acct1"}')}`;
-  const hash = alg.startsWith('Ed') ? null : `sha${alg.slice(2)}`;
+  const hash = /^(?:Ed|ML)/.test(alg) ? null : `sha${alg.slice(2)}`;
   const padding = alg.startsWith('PS') ? constants.RSA_PKCS1_PSS_PADDING : constants.RSA_PKCS1_PADDING;
   const options = key.asymmetricKeyType === 'rsa' ? { padding, ...(alg.startsWith('PS') ? { saltLength } : {}) } : {};
   const signature = signBytes(hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363', ...options });
