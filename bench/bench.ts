@@ -101,9 +101,10 @@ async function measure(bench: Workbench): Promise<Results> {
       absent.push(`${contender.name}: ${error instanceof Error ? error.message.trim().split('\n').at(-1) : error}`);
     }
   }
-  // Once without measuring, until each has its compiled code.
-  const warmUp = values.trial ? [] : contenders;
-  for (const { name, tokens } of warmUp) await measureCalls(tokens, started.get(name), 3);
+  // Without measuring, until each has its compiled code.
+  for (const { name, tokens } of values.trial ? [] : contenders)
+    for (let [calls, runs] = [0, 0]; calls < 20_000 && runs < 3; runs += 1)
+      calls += (await measureCalls(tokens, started.get(name), 3)).perSecond * 3;
   const calls = await inTurn('calls', form.rounds, contenders, ({ name, tokens }) =>
     measureCalls(tokens, started.get(name)),
   );
