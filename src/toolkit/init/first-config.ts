@@ -193,10 +193,11 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
       return `  - path: ${word(path)}${note}\n${hasOthers && !hasAccount ? '    accountInPath: false\n' : ''}`;
     });
     taken.push(`routes: ${first.routes.length}, public: ${first.public.length}, from ${operations?.length} operations`);
-    for (const { method, path } of first.keptChecked)
-      taken.push(
-        `${printable(`${method} ${path}`, 256)} is public in the document and stays checked: a protected route has its path too`,
-      );
+    const say = (operations: readonly Operation[], what: string): void => {
+      for (const { method, path } of operations) taken.push(`${printable(`${method} ${path}`, 256)} ${what}`);
+    };
+    say(first.keptChecked, 'is public in the document and stays checked: a protected route has its path too');
+    say(first.leftOut, 'is left out: its path or its method is never permitted');
     const [several = ''] = first.accountNames;
     const choice =
       several === ''

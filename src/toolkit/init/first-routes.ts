@@ -1,7 +1,12 @@
 // The routes, public routes and places of the account that say what an OpenAPI document says, as few as possible.
 import { foldCase, isStrictSegment } from '../../authz/path.ts';
 import { isMethodOverride } from '../../authz/places/query-place.ts';
-import { defaultAccountParameter, parameterGrammar, toRouteTemplate } from '../../authz/route-template.ts';
+import {
+  defaultAccountParameter,
+  parameterGrammar,
+  parseRouteTemplate,
+  toRouteTemplate,
+} from '../../authz/route-template.ts';
 import { createOverlapIndex } from '../../config/route-rules.ts';
 import { accountHeaderProblem } from '../../headers/headers.ts';
 import { toPlainName } from '../openapi/coverage.ts';
@@ -17,6 +22,8 @@ export interface FirstRoutes {
   };
   /** Public operations that a protected one hides. */
   readonly keptChecked: readonly Operation[];
+  /** Those whose path or method account-authz never permits. */
+  readonly leftOut: readonly Operation[];
   /** Path parameters that may be the account, where there are several. */
   readonly accountNames: readonly string[];
 }
@@ -31,8 +38,8 @@ function stemOf(name: string): number {
   return stems.findIndex(stem => stem.test(plain));
 }
 
-export function toFirstRoutes(operations: readonly Operation[]): FirstRoutes {
-  const parameters = operations.flatMap(operation => operation.parameters);
+export function toFirstRoutes(all: readonly Operation[]): FirstRoutes {
+  const parameters = all.flatMap(operation => operation.parameters);
   const named = (where: string) => [
     ...new Set(parameters.flatMap(each => (each.in === where && stemOf(each.name) >= 0 ? [each.name] : []))),
   ];
@@ -43,12 +50,17 @@ export function toFirstRoutes(operations: readonly Operation[]): FirstRoutes {
 
   const segmentsOf = ({ segments }: Operation): readonly string[] =>
     segments.flatMap((each, i) => {
-      if (each.kind === 'literal' && each.text === '' && i === segments.length - 1) return [];
+      if (each.kind === 'literal' && each.text === '') return i === segments.length - 1 ? [] : [''];
       if (each.kind === 'parameter' && stemOf(each.name) === stem) return [`:${parameter}`];
       return each.kind === 'literal' && isStrictSegment(each.text) && !each.text.startsWith(':')
         ? [each.text]
         : [anySegment];
     });
+  const operations = all.filter(
+    each =>
+      /^[A-Z]{1,32}$/.test(each.method) && parseRouteTemplate(toPath(segmentsOf(each)), parameter).kind === 'template',
+  );
+  const usable = new Set(operations);
   const overlaps = (paths: readonly string[]) =>
     createOverlapIndex(
       paths.map(path => toRouteTemplate(path, parameter)),
@@ -91,16 +103,23 @@ export function toFirstRoutes(operations: readonly Operation[]): FirstRoutes {
     public: [...methodsByPath].map(([path, methods]) => ({ path, methods: [...methods] })),
     account: {
       parameter,
-      headers: ofStem('header')
-        .map(name => name.toLowerCase())
-        .filter(name => accountHeaderProblem(name) === undefined),
-      query: ofStem('query').filter(name => /^[A-Za-z0-9._~-]{1,128}$/.test(name) && !isMethodOverride(name)),
+      headers: [...new Set(ofStem('header').map(name => name.toLowerCase()))].filter(
+        // The second is the default of identityHeaders.
+        name => accountHeaderProblem(name) === undefined && !name.startsWith('x-auth-'),
+      ),
+      query: distinct(ofStem('query')).filter(name => /^[A-Za-z0-9._~-]{1,128}$/.test(name) && !isMethodOverride(name)),
     },
     keptChecked: operations.filter(
       each => each.access === 'public' && !methodsByPath.has(publicPath(segmentsOf(each)) ?? ''),
     ),
+    leftOut: all.filter(each => !usable.has(each)),
     accountNames: inPath.some(name => stemOf(name) !== stem) ? inPath : [],
   };
+}
+
+/** One of the names that differ in case or dots alone: the configuration takes no second one. */
+function distinct(names: readonly string[]): readonly string[] {
+  return [...new Map(names.map(name => [name.toLowerCase().replaceAll('.', '_'), name])).values()];
 }
 
 /** Any one segment, and what no template can write. */

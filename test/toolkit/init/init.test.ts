@@ -325,6 +325,24 @@ describe('init', () => {
     expect(covered.code, covered.stderr).to.equal(0);
   });
 
+  it('leaves out what no route can serve, and names each parameter and header once', async () => {
+    const parameters = ['AccountId', 'accountid'].map(name => ({ name, in: 'query' }));
+    const headers = ['X-Account-ID', 'x-account-id', 'x-auth-account'].map(name => ({ name, in: 'header' }));
+    const paths = {
+      '/v1/a': { get: { parameters: [...parameters, ...headers] } },
+      '/v1//b': { get: {} },
+      '/v1/../c': { get: {} },
+      '/': { get: {} },
+      [`/${'x/'.repeat(50_000)}`]: { get: {} },
+      '/v1/d': { additionalOperations: { 'M-SEARCH': { security: [] } } },
+    };
+    const { code, config, stderr } = await init(usual, {}, ['--openapi', document(paths, { security: [{ b: [] }] })]);
+    expect(code, stderr).to.equal(0);
+    expect(config.routes).to.deep.equal([{ path: '/v1/a' }]);
+    expect(config.account).to.deep.equal({ headers: ['x-account-id'], query: ['accountid'] });
+    expect(stderr.match(/is left out/g)).to.have.length(5);
+  });
+
   it('descends to what is public, and names the account in headers and queries as the document does', async () => {
     const parameters = [
       { name: 'X-Tenant-ID', in: 'header' },
