@@ -207,7 +207,8 @@ function createPublicFinder(routes: readonly PublicRoute[]): (operation: Operati
   return ({ segments }) => {
     let prefix = '';
     for (const segment of segments) {
-      if (segment.kind !== 'literal') return undefined;
+      // No template is longer.
+      if (segment.kind !== 'literal' || prefix.length > 2048) return undefined;
       if (segment.text === '') break;
       prefix = `${prefix}/${segment.text}`;
       const subtree = byPath.get(`${prefix}/*`);
