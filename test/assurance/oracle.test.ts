@@ -26,6 +26,7 @@ const leastShares: Readonly<Record<string, number>> = {
   account_mismatch: 1.5,
   route_unknown: 1,
   keys_unavailable: 1,
+  revocation_unavailable: 0.3,
 };
 
 describe(`the oracle, ${requests} requests of seed ${seed}`, function () {

@@ -13,6 +13,7 @@ import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { parseRevocation } from '../../src/revocation/list-reader.ts';
+import type { ListUnavailable } from '../../src/revocation/fetched-list.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { withKid } from '../support/key-rings.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';
@@ -34,7 +35,7 @@ const cooldownSeconds = 5;
 
 /** `keys`: by issuer of the configuration. */
 export async function startProduct(
-  { revoked, ...written }: WrittenConfiguration,
+  { revoked, isListMissing = false, ...written }: WrittenConfiguration,
   keys: ReadonlyMap<string, IssuerKeys>,
 ): Promise<Product> {
   let now = 0;
@@ -60,7 +61,8 @@ export async function startProduct(
     rings.push(ring);
     keyRings.set(issuer.issuer, used);
   }
-  const list = revoked === undefined ? undefined : readRevocations(revoked);
+  const missing: ListUnavailable = { kind: 'unavailable', detail: 'no revocation list yet' };
+  const list = isListMissing ? missing : revoked && readRevocations(revoked);
   const engine = createEngine({
     config,
     keyRings,

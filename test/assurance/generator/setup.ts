@@ -50,6 +50,7 @@ export function createSetup(random: Random, index: number): Setup {
           ),
         }
       : {}),
+    ...(random.chance(0.03) ? { isListMissing: true } : {}),
     ...(random.chance(0.5) ? { cache: { maxTokens: random.pick([0, 3, 10_000]) } } : {}),
   };
   const settings = settingsOf(written);

@@ -48,11 +48,12 @@ const table: Readonly<
   account_mismatch: { http: 403, code: 7, decision: 'deny' },
   route_unknown: { http: 404, code: 5, decision: 'deny' },
   keys_unavailable: { http: 503, code: 14, decision: 'unavailable' },
+  revocation_unavailable: { http: 503, code: 14, decision: 'unavailable' },
 };
 
 /** Reasons of requests whose token is verified. */
 const afterToken: readonly Refused[] = [
-  ...(['token_revoked', 'app_forbidden', 'account_required', 'account_mismatch'] as const),
+  ...(['token_revoked', 'revocation_unavailable', 'app_forbidden', 'account_required', 'account_mismatch'] as const),
   ...(['role_forbidden', 'scope_forbidden'] as const),
 ];
 

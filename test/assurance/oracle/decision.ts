@@ -22,7 +22,8 @@ export type Reason =
   | 'app_forbidden'
   | 'account_mismatch'
   | 'route_unknown'
-  | 'keys_unavailable';
+  | 'keys_unavailable'
+  | 'revocation_unavailable';
 
 export type Refused = Exclude<Reason, 'allowed'>;
 
@@ -147,6 +148,8 @@ function applyPolicy(
   const role = roles === undefined ? undefined : chosen(roles, settings.roles, 'roles', request, routes);
   const identity = identityOf(claims, addressed, role?.name);
 
+  // "A list that was not confirmed makes what it would decide undecidable."
+  if (settings.isListMissing) return { reason: 'revocation_unavailable', identity };
   if (isRevoked(settings.revoked, { ...claims, acc, iat }, now)) return { reason: 'token_revoked', identity };
   if (!settings.apps.includes('*') && !settings.apps.includes(claims.app)) return { reason: 'app_forbidden', identity };
   if (addressed.kind !== 'account') return { reason: addressed.kind, identity };

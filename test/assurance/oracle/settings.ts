@@ -78,6 +78,8 @@ export interface WrittenConfiguration {
   readonly cache?: { readonly maxTokens: number };
   /** The content of the revocation list; undefined without one. */
   readonly revoked?: readonly RevocationEntry[];
+  /** The list is one by URL that was never fetched. */
+  readonly isListMissing?: boolean;
 }
 
 export interface IssuerSettings {
@@ -120,6 +122,7 @@ export interface Settings {
   readonly identityPrefix: string;
   readonly forwardClaims: Readonly<Record<string, string>>;
   readonly revoked: readonly RevocationEntry[];
+  readonly isListMissing: boolean;
 }
 
 export function settingsOf(written: WrittenConfiguration): Settings {
@@ -163,6 +166,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     identityPrefix: written.identityHeaders ?? 'x-auth-',
     forwardClaims: written.forwardClaims ?? {},
     revoked: written.revoked ?? [],
+    isListMissing: written.isListMissing ?? false,
   };
 }
 
