@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { type CommandOptions, type Outcome, runCommand } from '../../lab/command.ts';
 import { changed, writeFixture } from '../../lab/config-file.ts';
 import { freePorts } from '../../lab/free-ports.ts';
+import { currentToken } from '../../lab/service.ts';
 import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
@@ -154,6 +155,17 @@ describe('verify', () => {
     const { port } = await gateway(401, { 'content-type': 'application/problem+json' }, ' '.repeat(1_000_000));
     const { code } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
     expect(code).to.equal(3);
+  });
+
+  it('leaves out what a revocation list by URL would decide where the list cannot be had, and exits 1', async () => {
+    const [closed] = await freePorts(1);
+    const file = configFile({ revocation: { url: `http://127.0.0.1:${closed}/revoked.jsonl?key=secret` } });
+    const { port } = await gateway(404);
+    const input = await currentToken(issuer.url, {});
+    const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', file], { input });
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('the revocation list cannot be had here');
+    expect(stdout).to.match(/left out \(the revocation list cannot be had here\): .*own account/);
   });
 
   it('sends only requests without a token where the keys cannot be had, names the others and exits 1', async () => {

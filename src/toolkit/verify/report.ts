@@ -65,7 +65,7 @@ export function meaningOf({ planned, answer }: AskedRequest, { asked }: Pick<Gat
   const { kind, authorization, place } = planned;
   if (kind === 'admin of Envoy') return "Envoy's admin interface is served: anybody can read its settings and stop it";
   if (status === 503 && reason !== undefined)
-    return 'account-authz is asked and cannot decide: it has no usable keys of the issuer, or an internal fault';
+    return 'account-authz is asked and cannot decide: it has no usable keys of the issuer, no revocation list that can decide, or an internal fault';
   if (kind === 'public path')
     return 'Envoy calls account-authz for a public path, which account-authz never allows: render again';
   if (kind === 'below a public path')
