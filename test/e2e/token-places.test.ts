@@ -161,6 +161,29 @@ describe('places of the token', () => {
   });
 });
 
+describe('a token in a subprotocol alone', () => {
+  const suite = useLab({ token: { from: [{ subprotocol: 'bearer' }], origins: [ownOrigin] } });
+  const envoy = useRunning(() => suite.startRendered(['--upgrade', 'websocket']));
+
+  it('is sent in a handshake by explain, from a page of origins unless a header names another, and by verify', async () => {
+    const input = suite.owner.slice('Bearer '.length);
+    const explain = async (...headers: string[]) => {
+      const more = headers.flatMap(each => ['--header', each]);
+      const { code, stdout, stderr } = await runCommand('explain', ['--config', suite.file, '--path', path, ...more], {
+        input,
+      });
+      return `${code} ${/^(?:allow|deny): .*$/m.exec(stdout)?.[0] ?? stderr.trim()}`;
+    };
+    expect(await explain()).to.equal('0 allow: 200 allowed');
+    expect(await explain('origin: https://evil.example')).to.equal('3 deny: 403 origin_forbidden');
+    expect(await explain('sec-websocket-protocol: v2')).to.equal('0 allow: 200 allowed');
+    expect(await explain('sec-websocket-protocol: v2, bearer, x')).to.match(/^1 .*must not be a place of the token/);
+    const verified = await runCommand('verify', [`http://127.0.0.1:${envoy.port}`, '--config', suite.file], { input });
+    expect([verified.code, verified.stdout], verified.stderr).to.match(/^0,/);
+    expect(verified.stdout).to.not.include(input);
+  });
+});
+
 describe('a token in a cookie or a subprotocol, in Chromium', () => {
   const reached: string[] = [];
   const serve = (server: Server) => async () => {
