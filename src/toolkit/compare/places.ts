@@ -5,6 +5,7 @@ import type { AskedCase, Caller, Examples } from './example.ts';
 import type { Both } from './path-classes.ts';
 import type { Permission } from './permissions.ts';
 import { oneOrAll, type Row, whens, withExample } from './row.ts';
+import { compareLists, type SettingChange } from './settings.ts';
 
 interface Question {
   readonly setting: string;
@@ -16,15 +17,13 @@ interface Question {
 
 /**
  * Each entry that one side alone has is asked with what both permit otherwise: with another account in it, with the token's own, and, on a path
- * without an account, for a token with several. Where both permit nothing in common, the rows of permissions say everything.
+ * without an account, for a token with several.
  */
 export function comparePlaces(
   configs: Both<Config>,
   { withAccount, withoutAccount }: { readonly withAccount?: Permission; readonly withoutAccount?: Permission },
   examples: Examples,
 ): readonly Row[] {
-  const anywhere = withoutAccount ?? withAccount;
-  if (anywhere === undefined) return [];
   const { own, second } = examples.samples;
   const found = new Map<string, { readonly row: Row; readonly entries: string[]; readonly asked: AskedCase }>();
   for (const { setting, entry, mode, caller } of questionsOf(configs, examples)) {
@@ -47,9 +46,28 @@ export function comparePlaces(
       if (!group.entries.includes(entry)) group.entries.push(entry);
     }
   }
-  return Array.from(found.values(), ({ row, entries, asked }) =>
+  const rows = Array.from(found.values(), ({ row, entries, asked }) =>
     withExample({ ...row, entry: oneOrAll(entries) }, [asked], examples),
   );
+  return [...rows, ...listChanges(configs).filter(({ setting }) => rows.every(row => row.setting !== setting))];
+}
+
+/** Where both accept nothing in common, no request shows what an entry decides: then the lists are compared. */
+function listChanges([before, after]: Both<Config>): readonly SettingChange[] {
+  const opposite = { more: 'less', less: 'more' } as const;
+  const places = (['headers', 'query'] as const).flatMap(name =>
+    compareLists('more', `account.${name}`, before.account[name], after.account[name]).map(
+      (change): SettingChange => ({ ...change, kind: opposite[change.kind] }),
+    ),
+  );
+  const [oldHosts, newHosts] = [before, after].map(({ account: { hosts = ['*'] } }) =>
+    hosts.map(host => host.toLowerCase()),
+  );
+  return [
+    ...places,
+    ...compareLists('more', 'account.hosts', oldHosts ?? [], newHosts ?? []),
+    ...compareLists('more', 'apps', before.apps, after.apps),
+  ];
 }
 
 function questionsOf(configs: Both<Config>, { samples: { own, foreign } }: Examples): readonly Question[] {

@@ -77,7 +77,8 @@ function ofSetting(direction: Direction, setting: string, before: unknown, after
   ];
   if (direction === 'policy' || direction === 'operator') return [];
   if (direction === 'other' || direction === 'unordered') return change(direction);
-  if (Array.isArray(before) || Array.isArray(after)) return ofList(direction, setting, listOf(before), listOf(after));
+  if (Array.isArray(before) || Array.isArray(after))
+    return compareLists(direction, setting, listOf(before), listOf(after));
   if (typeof direction === 'object')
     return change(direction.indexOf(String(after)) > direction.indexOf(String(before)) ? 'more' : 'less');
   // A time that comes or goes with the setting that it is about, which has its own row.
@@ -91,7 +92,13 @@ function ofSetting(direction: Direction, setting: string, before: unknown, after
   return change(grows === (direction !== 'less') ? 'more' : 'less');
 }
 
-function ofList(direction: Direction, setting: string, before: readonly unknown[], after: readonly unknown[]) {
+/** Of lists whose order decides nothing. */
+export function compareLists(
+  direction: Direction,
+  setting: string,
+  before: readonly unknown[],
+  after: readonly unknown[],
+) {
   const keyOf = (item: unknown): unknown =>
     setting.endsWith('.tokenTypes') && typeof item === 'string' && item !== '' ? normalizeTokenType(item) : item;
   const without = (items: readonly unknown[], others: readonly unknown[]): readonly unknown[] => {

@@ -65,6 +65,18 @@ describe('compare', () => {
     expect(more.map(({ path }) => path)).to.include('/v1/tenants/:accountId/billing/*');
   });
 
+  it('compares lists where both permit nothing in common', async () => {
+    const old = before
+      .replace(/roles:\n(?: {2}.*\n)+(?=scopes)/, 'roles: { a: [GET] }\n')
+      .replaceAll(/ {4}roles:.*\n/g, '');
+    const now = old.replace('{ a: ', '{ b: ').replace('x-account-id', 'x-tenant-id').replace('[web]', '[web, cli]');
+    const { more } = compareConfigs([await load(old), await load(now)]);
+    expect(more.map(toText)).to.include.members([
+      'more  account.headers  x-account-id → none',
+      'more  apps  none → cli',
+    ]);
+  });
+
   it('says the opposite the other way round', async () => {
     for (const { was, is } of changes) {
       const [old, now] = [await load(before), await load(before.replace(was, () => is))];
