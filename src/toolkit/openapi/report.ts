@@ -5,6 +5,7 @@ import type { CoverageProblem } from './operations.ts';
 
 const maxListed = 8;
 const maxCell = 160;
+const maxAbout = 320;
 const maxLine = 2048;
 
 export function formatCoverage(rows: readonly Coverage[]): string {
@@ -36,7 +37,8 @@ export function formatCoverageProblems(file: string, problems: readonly Coverage
   return problems
     .map(({ severity, method, path, place, message }) => {
       const about = method === undefined ? place : `${method} ${path}`;
-      const line = about === undefined ? message : `${about}: ${message}`;
+      // A path may be longer than any line.
+      const line = about === undefined ? message : `${printable(about, maxAbout)}: ${message}`;
       return `${severity}: ${printable(file, maxLine)}: ${printable(line, maxLine)}\n`;
     })
     .join('');
