@@ -6,7 +6,7 @@ import type { GuardedManager } from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
 import { isKnown } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { ifPresent, quoted, type Rules, when } from './rule.ts';
+import { quoted, type Rules, when } from './rule.ts';
 
 // Beside those of known-messages.ts: they refuse, delay, count or forward. Any other may change the path, the route, the headers or the
 // metadata of the decision: ratelimit.v3.RateLimit too, by the `request_headers_to_add` of its service, which no setting restricts.
@@ -31,7 +31,7 @@ export const laterRules = {
       return [...later, ...lists.flatMap(list => readFilterChain(list).filters.filter(({ isOff }) => !isOff))]
         .filter(({ type }) => type !== filterTypes.extAuthz && type !== filterTypes.router)
         .filter(({ type, config }) => !(isKnown(type) || harmless.test(type)) || isTold(config))
-        .map(({ value: at, type }) => ({ at, says: `(${nameOf(type)}) can change the request after the check` }));
+        .map(({ value: at, type }) => ({ at, says: lateDanger(type) }));
     },
   },
   'guard-missing': {
@@ -42,25 +42,18 @@ export const laterRules = {
       checks.flatMap(check => when(!isGuarded(check), check.chain.value, 'have no guard after ext_authz')),
   },
   'local-reply': {
-    what: '`local_reply_config` rewrites the status or the body of refusals',
+    what: '`local_reply_config` rewrites the status of refusals',
     why: 'clients and caches no longer see that a request was refused; a refusal can even look like a success',
     fix: 'remove it, or limit its mappers to response flags other than UAEX',
-    find: ({ manager }) => {
-      const replies = manager.value.field('local_reply_config');
-      return [
-        ...ifPresent(replies.field('body_format'), 'replaces the body of every refusal'),
-        ...replies.items('mappers').flatMap(at => when(rewritesRefusals(at), at, 'rewrites refusals')),
-      ];
-    },
+    find: ({ manager }) =>
+      manager.value
+        .items('local_reply_config', 'mappers')
+        .filter(each => each.field('status_code').isPresent && mayBeRefusal(each.field('filter')))
+        .map(at => ({ at, says: 'rewrites the status of refusals' })),
   },
 } as const satisfies Rules<GuardedManager>;
 
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
-
-function rewritesRefusals(mapper: ProtoValue): boolean {
-  const rewrites = ['status_code', 'body', 'body_format_override'].some(name => mapper.field(name).isPresent);
-  return rewrites && mayBeRefusal(mapper.field('filter'));
-}
 
 /** Whether an envoy.config.accesslog.v3.AccessLogFilter matches a refusal by account-authz. */
 function mayBeRefusal(filter: ProtoValue): boolean {
@@ -90,9 +83,10 @@ export const routeRules = {
     what: 'A protected or public route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
     why: 'the service gets a path other than the checked one, in which another segment may be the account',
     fix: 'serve the path unchanged, or rewrite it before the check, in an Envoy in front',
-    find: ({ action }) =>
+    find: ({ action, scopes }) =>
       action
         .present('prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy')
+        .filter(each => !isItself(each, scopes[2]?.field('match')))
         .map(at => ({ at, says: 'rewrites the checked path' })),
   },
   'host-rewrite': {
@@ -132,7 +126,18 @@ export const routeRules = {
   },
 } as const satisfies Rules<RouteTarget>;
 
-// The last words of the type: `lua.v3.Lua`.
-function nameOf(type: string): string {
-  return type === '' ? 'of unknown type' : quoted(type.split('.').slice(-3).join('.'));
+/** Contour writes such a rewrite. */
+function isItself(rewrite: ProtoValue, match: ProtoValue | undefined): boolean {
+  const [prefix] = match?.present('prefix', 'path_separated_prefix', 'path') ?? [];
+  return (
+    rewrite.path.at(-1)?.toString().toLowerCase().replace('_', '') === 'prefixrewrite' &&
+    prefix?.text() === rewrite.text() &&
+    match?.field('case_sensitive').flag() !== false
+  );
+}
+
+function lateDanger(type: string): string {
+  if (type === '') return 'has no typed_config, without which Envoy 1.40 does not start';
+  // The last words of the type: `lua.v3.Lua`.
+  return `(${quoted(type.split('.').slice(-3).join('.'))}) can change the request after the check`;
 }

@@ -1,9 +1,10 @@
 // Rules for ways around the check: listeners, upgrades and routes without it, and settings that are not in the file.
 import { isLocal, readAddress } from './cluster.ts';
-import { stateOf } from './http-filter.ts';
+import { filterTypes, stateOf } from './http-filter.ts';
 import { type GuardedManager, isProtectedCluster, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { partsOf } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 export const bypassRules = {
@@ -66,7 +67,7 @@ export const bypassRules = {
     fix: 'pass the bootstrap of the Envoy in front of the service, with its listeners in static_resources',
     find: model => {
       const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
-      return when(others.length === 0, model.resources.place, 'have no filter that asks account-authz');
+      return when(others.length === 0, model.resources.place, whyNothing(model));
     },
   },
   'dynamic-settings': {
@@ -76,6 +77,20 @@ export const bypassRules = {
     find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from outside this file' })),
   },
 } as const satisfies Rules<LintModel>;
+
+function whyNothing({ managers, resources }: LintModel): string {
+  if (
+    managers.some(({ chains }) =>
+      chains.some(({ filters }) => filters.some(({ type }) => type === filterTypes.extAuthz)),
+    )
+  )
+    return 'have the check, and no route to a service: Envoy itself answers everything, by redirects for example';
+  const [network] = partsOf(resources).flatMap(part => part.texts(text => text.endsWith(networkCheck)));
+  if (network === undefined) return 'have no filter that asks account-authz';
+  const fails =
+    network.parent.field('failure_mode_allow').flag() === true ? ', and lets pass what it cannot ask about' : '';
+  return `have a network ext_authz alone, which asks once for each connection, without a path or a token${fails}`;
+}
 
 function isTunnel(upgrade: ProtoValue): boolean {
   const type = upgrade.field('upgrade_type').text() ?? '';
@@ -90,6 +105,7 @@ function dynamicSettings({ resources, listeners, managers }: LintModel): readonl
   return [...resources.discovery, ...inside].filter(({ isPresent }) => isPresent);
 }
 
+const networkCheck = '/envoy.extensions.filters.network.ext_authz.v3.ExtAuthz';
 const remaining = ['/', '/left-over/by-all-others'];
 
 function uncheckedManagers(model: LintModel): readonly Finding[] {

@@ -11,7 +11,7 @@ import { headerRules } from './header-rules.ts';
 import { foreignChecksIn, type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
 import { readHeaderWays } from './mutations.ts';
 import { findNotJudged, type NotJudged } from './not-judged.ts';
-import { looseRoutes, openRouteRules } from './open-route-rules.ts';
+import { documentRefused, looseRoutes, openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
@@ -109,6 +109,7 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
       foreignChecks(model),
       unknownAddresses(model),
       looseRoutes(model),
+      documentRefused(model),
     ].flat();
   }
   return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };

@@ -1,5 +1,6 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
 
+import { listWords } from '../../text/printable.ts';
 import { documentMethods } from '../envoy-settings/open-routes.ts';
 import type { EnvoyPolicy, PublicRoute } from '../envoy-settings/settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
@@ -9,7 +10,7 @@ import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } 
 import type { HostRoute, RouteTarget } from './listener.ts';
 import type { HeaderWay } from './mutations.ts';
 import type { NotJudged } from './not-judged.ts';
-import type { PathScope } from './route-match.ts';
+import { literalPath, type PathScope } from './route-match.ts';
 import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
 
@@ -73,7 +74,9 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
   }
   return open
     .filter(({ match }) => namedBy(model.policy, match) === undefined)
-    .flatMap(target => turnedOff(guarded, target, pathOf(target)));
+    .flatMap(target =>
+      turnedOff(guarded, target, pathOf(target)).map(({ at, says }) => ({ at, says: says + methodsOf(model, target) })),
+    );
 }
 
 /** Whether no check runs on it. Other rules judge what another spelling of a protected path reaches. */
@@ -85,8 +88,15 @@ function isUnchecked(checks: readonly AuthzFilter[], { filterScopes }: Pick<Rout
   return !checks.some(({ filter }) => stateOf(filter, filterScopes).runs);
 }
 
-function pathOf({ match: { scope } }: RouteTarget): string {
-  return scope === undefined || scope.path === '' ? '/' : scope.path;
+function pathOf({ match: { starts } }: RouteTarget): string {
+  return literalPath(starts[0] ?? []);
+}
+
+/** Where `public` names the path for other methods. */
+function methodsOf({ policy }: LintModel, { match }: RouteTarget): string {
+  const named = namedBy(policy, { ...match, methods: [] });
+  const open = match.methods === undefined ? 'every method' : listWords(match.methods, 3);
+  return named === undefined ? '' : `, for ${open} where \`public\` names ${listWords(named.methods, 3)}`;
 }
 
 const openPathsBy = new WeakMap<EnvoyPolicy, ReadonlyMap<string, OpenPath>>();
@@ -177,4 +187,26 @@ export function isPublic({ model, manager, target, check }: HeaderWay): boolean 
     model.guarded.some(each => each.manager === manager) &&
     namedBy(model.policy, target.match) !== undefined
   );
+}
+
+const mcpFilter = 'envoy.extensions.filters.http.mcp.v3.Mcp';
+
+/** Filters that answer 400 to a client that asks for the metadata document, which is no message of MCP. */
+export function documentRefused({ guarded, policy: { metadata } }: LintModel): readonly NotJudged[] {
+  if (metadata === undefined) return [];
+  return guarded.flatMap(({ manager }) => {
+    const filters = manager.chains
+      .flatMap(chain => chain.filters)
+      .filter(
+        ({ type, config }) => type === mcpFilter && config.field('traffic_mode').choice({ REJECT_NO_MCP: 1 }) === 1,
+      );
+    const routes =
+      filters.length === 0 ? [] : manager.hosts.map(each => firstAmong(each.routes)(metadata.path, 'GET', ''));
+    return filters
+      .filter(each => routes.some(route => route !== undefined && stateOf(each, route.filterScopes).runs))
+      .map(({ value: { path } }) => ({
+        path,
+        message: `runs for ${quoted(metadata.path)}, and answers 400 to clients that read the metadata document: switch it off on that route`,
+      }));
+  });
 }

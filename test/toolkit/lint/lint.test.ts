@@ -30,6 +30,51 @@ describe('lint problem', () => {
     );
   });
 
+  it('says what is so in files of other control planes', () => {
+    const says = (edit: (p: Shipped) => unknown) => problemsAfter(edit).map(({ message }) => message.split(': ')[0]);
+    const open = (match: object) => ({
+      match,
+      route: { cluster: 'upstream' },
+      typed_per_filter_config: { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } },
+    });
+    const health = 'turns the check off where "/health" goes to cluster "upstream"';
+    expect(says(p => p.routes.unshift(open({ prefix: '/health' })))).to.deep.equal([health]);
+    const isPublic = { public: [{ path: '/health', methods: ['GET'] }] };
+    expect(
+      says(p => {
+        Object.assign(p.config, isPublic);
+        p.routes.unshift(open({ path: '/health' }));
+      }),
+    ).to.include(`${health}, for every method where \`public\` names GET`);
+    expect(says(p => Object.assign(p.host, { routes: [{ match: { prefix: '/' }, redirect: {} }] }))).to.deep.equal([
+      'have the check, and no route to a service',
+    ]);
+    const type = 'type.googleapis.com/envoy.extensions.filters.network.ext_authz.v3.ExtAuthz';
+    const network = { name: 'x', typed_config: { '@type': type, failure_mode_allow: true } };
+    expect(says(p => Object.assign(p.listener, { filter_chains: [{ filters: [network] }] }))).to.deep.equal([
+      'have a network ext_authz alone, which asks once for each connection, without a path or a token, and lets pass what it cannot ask about',
+    ]);
+    expect(says(p => delete p.filters.at(-1).typed_config)).to.deep.equal([
+      'has no typed_config, without which Envoy 1.40 does not start',
+    ]);
+  });
+
+  it('is none of the mcp filter, which is named where it refuses the metadata document', () => {
+    const named = (off: object): number => {
+      const { notJudged } = lintAfter(p => {
+        Object.assign(p.config, { protectedResource: { resource: 'https://api.example.com/subscriptions' } });
+        const path = '/.well-known/oauth-protected-resource/subscriptions';
+        p.routes.unshift({ match: { path }, direct_response: { status: 200 }, ...off });
+        const type = 'type.googleapis.com/envoy.extensions.filters.http.mcp.v3.Mcp';
+        const typed_config = { '@type': type, traffic_mode: 'REJECT_NO_MCP' };
+        p.filters.splice(3, 0, { name: 'mcp', typed_config });
+      });
+      return notJudged.filter(({ message }) => message.includes('answers 400 to clients')).length;
+    };
+    const disabled = { '@type': 'type.googleapis.com/envoy.config.route.v3.FilterConfig', disabled: true };
+    expect([named({}), named({ typed_per_filter_config: { mcp: disabled } })]).to.deep.equal([1, 0]);
+  });
+
   it('is reported once, however many routes share it', () => {
     const problems = problemsAfter(p => {
       p.host.request_headers_to_remove = ['x-auth-uid'];

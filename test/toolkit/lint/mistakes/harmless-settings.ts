@@ -31,6 +31,11 @@ export const harmlessSettings: HarmlessEdits = {
     for (const path of ['/stats', '/stats/prometheus', '/ready', '/clusters', '/config_dump', '/certs'])
       metrics(p, { path, ...get }, {}, '127.0.0.1');
   },
+  'a page for refusals with their status': p =>
+    set(p.manager, {
+      local_reply_config: { body_format: { text_format_source: { inline_string: 'sorry' } }, mappers: [{ body: {} }] },
+    }),
+  'a rewrite of a path to itself': p => set(p.routes[0].route, { prefix_rewrite: '/api/subscriptions' }),
   'an absent version of the protocol, which is 3': p => remove(p.check, 'transport_api_version'),
   'the version AUTO': p => set(p.check, { transport_api_version: 'AUTO' }),
   "Istio's own statistics behind the check": p =>

@@ -81,12 +81,11 @@ export const requests: Mistakes = {
               filter: {
                 status_code_filter: { comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'x' } } },
               },
-              body: { inline_string: 'sorry' },
+              status_code: 200,
             },
           ],
         },
       }),
-    'a local reply body for every refusal': p => set(p.manager, { local_reply_config: { body_format: {} } }),
   },
   'shown-token': {
     'a token in a JSON log': p =>
