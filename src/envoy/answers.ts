@@ -30,7 +30,8 @@ const uuid = '00000000-0000-0000-0000-000000000000';
 export function createAnswers(settings: ResponseSettings): Answers {
   const templates = new Map<string, Template>();
 
-  function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template {
+  /** None for a further combination of lengths where claims are forwarded: to clear the map for each costs more than to serialize. */
+  function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template | undefined {
     const what =
       decision.kind === 'allow'
         ? 'allow'
@@ -39,6 +40,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
     const name = `${String.fromCharCode(...texts.map(({ length }) => length))}${what} ${who?.iss ?? ''}`;
     const known = templates.get(name);
     if (known !== undefined) return known;
+    if (templates.size >= maxTemplates && texts.length > textFields.length + 1) return undefined;
     const upper = renderPlaceholders(decision, who, texts, 'A');
     const lower = renderPlaceholders(decision, who, texts, 'a');
     const template = { bytes: upper, placeholders: findPlaceholders(upper, lower) };
@@ -86,7 +88,9 @@ export function createAnswers(settings: ResponseSettings): Answers {
     const texts = [requestId];
     for (const field of textFields) texts.push(who?.[field] ?? '');
     if (isAllow) for (const text of decision.forwarded) texts.push(text ?? '');
-    const { bytes, placeholders } = templateOf(decision, who, texts);
+    const template = templateOf(decision, who, texts);
+    if (template === undefined) return serialize(decision, context);
+    const { bytes, placeholders } = template;
     const answer = Buffer.from(bytes);
     for (const { start, text } of placeholders) answer.write(texts[text] ?? '', start, 'latin1');
     return answer;

@@ -101,7 +101,8 @@ describe('answers', () => {
     for (let length = 0; length < 1100; length += 1) {
       const one = principal({ uid: 'u'.repeat(1 + (length % 128)), role: 'r'.repeat(1 + Math.floor(length / 128)) });
       const context = { ...usual, principal: one };
-      expect(many.encode(allow(one), context).equals(serialized(allow(one), context))).to.equal(true);
+      for (const each of [allow(one), { ...allow(one), forwarded: [] }])
+        expect(many.encode(each, context).equals(serialized(each, context))).to.equal(true);
     }
   });
 
