@@ -72,7 +72,7 @@ dd code { margin-right: .5rem; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .3rem .5rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; font-weight: 400; }
 tfoot > tr > * { font-weight: 600; }
-main .routes td, main .routes code { overflow-wrap: anywhere; }
+main .routes td, main .routes code, main th code { overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; }
 `;
 
