@@ -90,9 +90,10 @@ function listOf(headers: ReadonlyMap<string, readonly string[]>, name: string): 
 }
 
 function isWebSocket(headers: ReadonlyMap<string, readonly string[]>): boolean {
-  const has = (name: string, item: string): boolean =>
-    listOf(headers, name).some(each => each.toLowerCase().split(/\s+/).includes(item));
-  return has('connection', 'upgrade') && has('upgrade', 'websocket');
+  const lower = (name: string): readonly string[] => listOf(headers, name).map(item => item.toLowerCase());
+  return (
+    lower('upgrade').includes('websocket') && lower('connection').some(each => each.split(/\s+/).includes('upgrade'))
+  );
 }
 
 /** A page may not send it: "no GET, HEAD or OPTIONS, or an upgrade … must have exactly one origin that equals one of them". */
