@@ -28,7 +28,6 @@ export const headings = {
   sign: 'Sign with the new key',
   remove: 'Remove the old key',
   replace: 'Replace a stolen key at once',
-  token: 'A token, decoded',
   configuration: 'The configuration of account-authz',
 } as const;
 

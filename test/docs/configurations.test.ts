@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { allPages } from '../../lab/document.ts';
-import { headings, providerPage } from '../../lab/provider-page.ts';
+import { headings, providerPage, readFixture } from '../../lab/provider-page.ts';
 import { admit } from '../../src/authz/authorize.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { type Decoded, decideToken } from '../support/decide-token.ts';
@@ -67,15 +67,15 @@ async function expectOnly(token: Decoded, config: unknown, now: number, account:
 }
 
 describe('provider pages', () => {
-  const tokenOf = (name: string): Decoded => {
-    const [header = '', claims = ''] = providerPage(name).blocks(headings.token, 'json');
-    return { header: JSON.parse(header), claims: JSON.parse(claims) };
+  const tokenOf = (name: string): Decoded => readFixture(name).user;
+  /** The blocks of variants leave out what they have in common with the configuration of their page. */
+  const configurationOf = (name: string, heading: string = headings.configuration) => {
+    const blocks = [headings.configuration, heading].map(each => providerPage(name).blocks(each, 'yaml').join(''));
+    return Object.assign({}, ...blocks.map(text => parse(text)));
   };
-  const configurationOf = (name: string, heading: string = headings.configuration) =>
-    parse(providerPage(name).blocks(heading, 'yaml').join(''));
 
   for (const name of ['keycloak', 'hydra']) {
-    it(`${name}: the configuration accepts the token of the page, only for its account and its role`, async () => {
+    it(`${name}: the configuration accepts the token of its user, only for its account and its role`, async () => {
       const { header, claims } = tokenOf(name);
       const configuration = configurationOf(name);
       await expectOnly({ header, claims }, configuration, Number(claims.iat) + 1, 'acme', 'member');
@@ -84,7 +84,7 @@ describe('provider pages', () => {
 
   it('hydra: the scopes of the token limit the application', async () => {
     const { header, claims } = tokenOf('hydra');
-    const configuration = { ...configurationOf('hydra'), ...configurationOf('hydra', 'Scopes') };
+    const configuration = configurationOf('hydra', 'Scopes');
     const ask = async (more: object): Promise<unknown> => {
       const token = { header, claims: { ...claims, ...more } };
       const { decision } = await decideToken(token, configuration, Number(claims.iat) + 1, { account: 'acme' });

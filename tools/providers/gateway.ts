@@ -47,8 +47,9 @@ export async function startGateway(
   { instances = 1, ...changes }: { readonly instances?: number; readonly revocation?: object } = {},
 ): Promise<Gateway> {
   const configurationOf = (section: string) => {
-    const [text = ''] = provider.page.blocks(section, 'yaml');
-    const settings = parse(replaceAll(text, provider.addresses));
+    // Later blocks of the page leave out what stays.
+    const blocks = [headings.configuration, heading, section].map(each => provider.page.blocks(each, 'yaml')[0] ?? '');
+    const settings = Object.assign({}, ...blocks.map(text => parse(replaceAll(text, provider.addresses))));
     const account = { ...settings.account, headers: ['x-account-id'], query: ['account_id'] };
     return { ...settings, ...changes, listen: '127.0.0.1:0', admin: '127.0.0.1:0', keys: keyTimes, account };
   };

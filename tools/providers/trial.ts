@@ -64,7 +64,7 @@ export async function tryProvider(
   }
 }
 
-/** Members and types of the tokens are those of the fixture, which the page shows. */
+/** Members and types of the tokens are those of the fixture. */
 async function shapes(provider: Provider, add: Trial['add'], captures: boolean): Promise<void> {
   const decoded = {
     user: decodeToken(await provider.userToken()),
