@@ -19,7 +19,7 @@ const __dirname = bundleDirname(__filename);
 await rm(`${project}dist`, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: project,
-  entryPoints: { main: 'src/main.ts' },
+  entryPoints: { main: 'src/main.ts', 'compare-worker': 'src/commands/compare-worker.ts' },
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -1,4 +1,6 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { readConfigFile, validateConfig } from '../config/load.ts';
 import { formatProblems, refuse, refusedConfig, unreadable } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
@@ -15,6 +17,7 @@ import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from '../http/envoy-ad
 import { version } from '../package.ts';
 import { createLogger, type Logger } from '../service/log.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
+import type { Widening } from '../service/reload-record.ts';
 import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
 import { describeFault } from '../text/problem.ts';
@@ -68,7 +71,8 @@ export const command = defineCommand({
       if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
       const digest = content.kind === 'bytes' ? digestOf(content.bytes) : '';
       const known = versions.map(each => ({ ...each, digest }));
-      const watch = watchConfig({ file, known, service, watchFiles, logger });
+      const inForce = content.kind === 'bytes' ? content.bytes : undefined;
+      const watch = watchConfig({ file, inForce, known, service, watchFiles, logger });
       reloadSignal.onSignal(() => {
         watch.applyNow();
         service.reloadRevocations();
@@ -101,12 +105,14 @@ const mountedAlone =
 
 function watchConfig(options: {
   readonly file: string;
+  readonly inForce: Uint8Array | undefined;
   readonly known: readonly FileVersion[];
   readonly service: Service;
   readonly watchFiles: WatchFiles;
   readonly logger: Logger;
 }): FileWatch {
   const { file, known, service, watchFiles, logger } = options;
+  let { inForce } = options;
   return watchFiles({
     files: [file],
     known,
@@ -117,12 +123,46 @@ function watchConfig(options: {
           logger.error({ fault: describeFault(error) }, 'fault');
           return unreadable('internal error: see the log line before this one');
         });
-        return service.reload(loaded.kind === 'config' ? loaded : refuse(file, loaded));
+        if (loaded.kind !== 'config') return service.reload(refuse(file, loaded));
+        if (content.kind !== 'bytes') return service.reload(loaded);
+        const outcome = await service.reload(loaded, findWidening(inForce, content.bytes));
+        if (outcome.kind === 'accepted') inForce = content.bytes;
+        return outcome;
       }
       if (!isRetry) await service.reload(refusedConfig([`${file}: ${content.problem}`]));
       return { kind: 'retry' };
     },
   });
+}
+
+// A thread has its own heap; a comparison that needs more is left out, as one that takes longer.
+const wideningLimits = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 } as const;
+/** For the comparison; the thread itself starts in a third of a second. */
+const wideningMs = 250;
+const threadStartMs = 2000;
+
+/** What the new configuration allows more, found by a thread beside the one that decides; undefined where it takes too long. Never rejects. */
+async function findWidening(old: Uint8Array | undefined, now: Uint8Array): Promise<Widening | undefined> {
+  if (old === undefined) return undefined;
+  const worker = new Worker(new URL('./compare-worker.js', import.meta.url), {
+    workerData: [old, now],
+    resourceLimits: wideningLimits,
+    stdout: true,
+    stderr: true,
+  });
+  const ended = new Promise<undefined>(resolve => {
+    for (const event of ['error', 'exit']) worker.once(event, () => resolve(undefined));
+  });
+  const message = <T>(timeoutMs: number): Promise<T | undefined> =>
+    Promise.race([
+      new Promise<T>(resolve => worker.once('message', resolve)),
+      ended,
+      delay(timeoutMs, undefined, { ref: false }),
+    ]);
+  const isReady = (await message<'ready'>(threadStartMs)) === 'ready';
+  const widening = isReady ? await message<Widening>(wideningMs) : undefined;
+  await worker.terminate();
+  return widening;
 }
 
 /** Listens from now on, because SIGHUP ends a process without a listener. A signal before `onSignal` is not lost. */

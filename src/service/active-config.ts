@@ -12,7 +12,7 @@ import type { KeyRings } from '../keys/key-rings.ts';
 import { describeFault } from '../text/problem.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { ReloadRecord } from './reload-record.ts';
+import type { ReloadRecord, Widening } from './reload-record.ts';
 import { RevocationFileError, type Revocations } from './revocations.ts';
 
 /** A configuration with everything built from it. */
@@ -29,9 +29,10 @@ export interface ActiveConfigs {
   readonly firstFetched: Promise<void>;
   /**
    * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
-   * that rejected. Rejects only on an internal error, which must end the process.
+   * that rejected. Rejects only on an internal error, which must end the process. `widening` is awaited after the switch, for the log
+   * line: it must never reject.
    */
-  reload(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome>;
+  reload(loaded: EffectiveConfig | RefusedConfig, widening?: Promise<Widening | undefined>): Promise<WatchOutcome>;
   /** From now on nothing is applied. Does not wait for a reload in progress: the file that it reads may be on a mount that hangs. */
   stop(): void;
 }
@@ -88,7 +89,10 @@ export async function activateFirst(
   let isStopped = false;
   let inOrder: Promise<unknown> = Promise.resolve();
 
-  async function change(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome> {
+  async function change(
+    loaded: EffectiveConfig | RefusedConfig,
+    widening?: Promise<Widening | undefined>,
+  ): Promise<WatchOutcome> {
     const refused: WatchOutcome = { kind: 'refused', alsoWatch: loaded.namedFiles ?? [] };
     if (loaded.kind === 'refused') {
       reloads.refused(loaded);
@@ -104,7 +108,11 @@ export async function activateFirst(
       next.activate();
       logger.level = config.log.level;
       onActive();
-      reloads.succeeded({ issuers: config.issuers.length, needsRestart: settingsThatNeedRestart(first, config) });
+      reloads.succeeded({
+        issuers: config.issuers.length,
+        needsRestart: settingsThatNeedRestart(first, config),
+        widening: await widening,
+      });
     }
     // A refused configuration may have named an issuer too.
     forgetIssuers(before, config);
@@ -127,8 +135,8 @@ export async function activateFirst(
   return {
     current: () => active,
     firstFetched: initial.fetched(),
-    reload(loaded) {
-      const changed = inOrder.then(() => change(loaded));
+    reload(loaded, widening) {
+      const changed = inOrder.then(() => change(loaded, widening));
       inOrder = changed.catch(() => undefined);
       return changed;
     },

@@ -29,10 +29,22 @@ export interface RevocationStatus {
   readonly source?: FetchedListStatus;
 }
 
+/** What `account-authz compare` finds between the configuration before and after a reload. */
+export interface Widening {
+  /** Whether the new one allows anything that the old one does not, or cannot be ordered. */
+  readonly widens: boolean;
+  /** How many rows say so. */
+  readonly rows: number;
+}
+
 export interface ReloadRecord {
   /** The configuration of the start is in effect. */
   started(): void;
-  succeeded(change: { readonly issuers: number; readonly needsRestart: readonly string[] }): void;
+  succeeded(change: {
+    readonly issuers: number;
+    readonly needsRestart: readonly string[];
+    readonly widening: Widening | undefined;
+  }): void;
   /** `count` is how many problems there are; the first ones are listed. */
   refused(change: { readonly problems: readonly string[]; readonly count: number }): void;
   status(): ReloadStatus;
@@ -49,12 +61,12 @@ export function createReloadRecord(options: {
   let status: ReloadStatus = { ...none, lastResult: undefined, lastAtSeconds: undefined };
   return {
     started: () => metrics.markLoaded(now()),
-    succeeded({ issuers, needsRestart }) {
+    succeeded({ issuers, needsRestart, widening }) {
       const lastAtSeconds = now();
       status = { lastResult: 'success', lastAtSeconds, problems: 0, firstProblems: [], needsRestart };
       metrics.countReload('success');
       metrics.markLoaded(lastAtSeconds);
-      logger.info({ issuers }, 'configuration reloaded');
+      logger.info({ issuers, ...widening }, 'configuration reloaded');
       if (needsRestart.length > 0) logger.warn({ settings: needsRestart }, 'changed settings need a restart');
     },
     refused({ problems, count }) {

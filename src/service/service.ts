@@ -19,7 +19,7 @@ import { type AdminPages, startAdminServer } from './admin-server.ts';
 import { createCheckSpans, registeredTracer } from './check-spans.ts';
 import { type Logger, logCheck } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { createReloadRecord, type ReloadRecord, type ReloadStatus } from './reload-record.ts';
+import { createReloadRecord, type ReloadRecord, type ReloadStatus, type Widening } from './reload-record.ts';
 import { createRevocations, type Revocations } from './revocations.ts';
 
 export interface Service {
@@ -28,7 +28,7 @@ export interface Service {
   /** The active configuration; a setting that needs a restart may differ from what is in use. */
   config(): Config;
   /** See ActiveConfigs. */
-  reload(loaded: EffectiveConfig | RefusedConfig): Promise<WatchOutcome>;
+  reload(loaded: EffectiveConfig | RefusedConfig, widening?: Promise<Widening | undefined>): Promise<WatchOutcome>;
   /** Reads the revocation list again. A valid one is in force from then on. */
   reloadRevocations(): void;
   reloadStatus(): ReloadStatus;

@@ -47,7 +47,7 @@ describe('dist/', () => {
   it('loads no module of toolkit/ for serve', async () => {
     const { metafile } = await build({
       absWorkingDir: project,
-      entryPoints: { main: 'src/main.ts' },
+      entryPoints: { main: 'src/main.ts', 'compare-worker': 'src/commands/compare-worker.ts' },
       outdir: 'dist',
       bundle: true,
       splitting: true,
