@@ -1,6 +1,6 @@
 // The schema of claim sources: where the payload of a token has each identity field, the scopes and the actor.
 import * as z from 'zod';
-import { parsePath } from '../json/strict-json.ts';
+import { parsePath, toPointer } from '../json/strict-json.ts';
 import { accountPlaceholder } from '../token/claim-source.ts';
 import { list, mapping, notControl, text } from './value-schemas.ts';
 
@@ -102,9 +102,14 @@ export function claimText() {
 }
 
 function fieldSource() {
-  return z.union([claimText(), list(claimText(), { noun: 'source', min: 2, max: 4 })], {
+  return z.union([claimText(), list(claimText(), { noun: 'source', sameBy: pointerOf, min: 2, max: 4 })], {
     error: () => `${nameRule}, or a list of 2 to 4 of them`,
   });
+}
+
+/** `sub` and `/sub` are one source. */
+function pointerOf(name: unknown): unknown {
+  return typeof name === 'string' ? toPointer(parsePath(name) ?? [name]) : name;
 }
 
 /** The same with `{acc}` as a whole segment of a JSON Pointer. */

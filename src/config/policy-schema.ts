@@ -198,10 +198,13 @@ export const forwardClaims = z
     }),
     claimText(),
   )
+  // Only of a valid value: from another one, zod has taken the names that are reported already.
+  .superRefine((value, context) => {
+    if (Object.keys(value).length === 0) report(context, 'must name at least one header');
+  })
   .superRefine((value: unknown, context) => {
-    const count = isJsonObject(value) ? Object.keys(value).length : 1;
-    if (count === 0) report(context, 'must name at least one header');
-    if (count > maxForwarded) report(context, tooMany(maxForwarded, 'header'));
+    if (isJsonObject(value) && Object.keys(value).length > maxForwarded)
+      report(context, tooMany(maxForwarded, 'header'));
   }, evenIfInvalid)
   .meta({
     minProperties: 1,

@@ -1,6 +1,7 @@
 // The schema of `revocation`: the list of a file, or one by URL with the settings of its fetch.
 import * as z from 'zod';
-import { isJsonObject } from '../json/strict-json.ts';
+import { issuerPlaceholder } from '../authz/issuer-template.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { requireAllowedHttp, requireWholeClientCertificate } from './issuer-schema.ts';
 import {
   evenIfInvalid,
@@ -56,6 +57,10 @@ export const revocation = mapping({
   .superRefine(requireOneList, evenIfInvalid)
   .superRefine(requireWholeClientCertificate, evenIfInvalid)
   .superRefine(requireAllowedHttp, evenIfInvalid)
+  .superRefine((list: unknown, context) => {
+    if (String(memberOf(list, 'url')).includes(issuerPlaceholder))
+      report(context, `must not have ${issuerPlaceholder}: one list is for all accounts`, ['url']);
+  }, evenIfInvalid)
   .superRefine(
     (list: unknown, context) =>
       requireAtLeast(

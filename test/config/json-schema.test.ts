@@ -9,7 +9,7 @@ import { refusedChanges } from './refused-changes.ts';
 describe('JSON Schema', () => {
   // What docs/configuration.md says that the JSON Schema does not have.
   const beyondSchema = [
-    /must not name the same (?:issuer|route|public route|header|host|parameter|token type) twice$/,
+    /must not name the same (?:issuer|route|public route|header|host|parameter|token type|source) twice$/,
     /: must be at least \w+Seconds \(/,
     /: must be a (?:role|scope) that (?:roles|scopes) defines/,
     /: must (?:write the account parameter|say which parameter|have parameters, none)/,

@@ -34,6 +34,13 @@ const listing = `
     issuers[0].claims.acc: must not contain {acc}: only the JSON Pointers of role and scope may
 {"issuers.0.claims.scope": "{acc}"}
     issuers[0].claims.scope: must have {acc} only as a whole segment of a JSON Pointer, such as /organization/{acc}/roles
+{"forwardClaims": {"uid": "a", "Plan": "b"}}
+    forwardClaims.uid: must be 1 to 32 lower-case letters, digits and hyphens that start with a letter, and none of uid, app, acc, role, iss, actor
+    forwardClaims.Plan: must be 1 to 32 lower-case letters, digits and hyphens that start with a letter, and none of uid, app, acc, role, iss, actor
+{"forwardClaims": {}}
+    forwardClaims: must name at least one header
+{"revocation": {"url": "https://a.test/{acc}/list"}}
+    revocation.url: must not have {acc}: one list is for all accounts
 {"issuers.0.accounts": ["a*b"]}
     issuers[0].accounts[0]: must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end; "!" before it excepts those accounts
 {"issuers.0.jwksFile": "a.json"}

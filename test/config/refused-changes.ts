@@ -157,7 +157,7 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
     name => [`forwardClaims.${name}`, { forwardClaims: { [name]: 'email' } }] as const,
   ),
   ...['', '1a', '-a', 'a.b'].map(name => [`forwardClaims["${name}"]`, { forwardClaims: { [name]: 'email' } }] as const),
-  ...['a', '', '/{acc}', 7].map(
+  ...['a', '/a', '', '/{acc}', 7].map(
     second => ['issuers[0].claims.app[1]', { 'issuers.0.claims.app': ['a', second] }] as const,
   ),
   ['issuers[0].claims.acc.by', { 'issuers.0.claims.acc': { keysOf: 'a', by: ',' } }],
