@@ -85,6 +85,10 @@ describe('token verifier', () => {
       ],
       ['J-031 a text of two segments', good => unsigned(good)],
       ['J-033 a text of five segments', good => `${good}.a.b`],
+      [
+        'J-035 PBES2 with a count of 2^31 - 1',
+        () => `${base64url('{"alg":"PBES2-HS256+A128KW","p2c":2147483647,"p2s":"AAAA"}')}.AA.AA.AA.AA`,
+      ],
       ['J-064 a signature in the standard base64 alphabet', good => good.replace(/\.[^.]{2}(?=[^.]*$)/, '.+/')],
       ['J-062 a signature whose unused bits are set', good => withUnusedBits(good)],
       ['J-065 a signature of an impossible length', good => `${good}AAA`],
