@@ -18,10 +18,9 @@ const justExpired = {
 };
 const accountIn = (value: string, name = 'x-account-id'): Change => ({ headers: [[name, value]] });
 
-/** `check` is the one that fails; `passed` for an allow. */
+/** `check` is the one that fails; `passed` for an allow. One or two of each check: refused-checks.test.ts finds every detail. */
 const rows: readonly (readonly [name: string, reason: string, check: string, change: Change])[] = [
   ['a valid request', 'allowed', 'passed', {}],
-  ['a trailing slash', 'allowed', 'passed', { path: '/api/subscriptions/plans/' }],
   [
     'the account in every place',
     'allowed',
@@ -30,23 +29,10 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ],
   ['a lower-case method', 'request_invalid', 'method', { method: 'get' }],
   ['a long target', 'request_invalid', 'path', { path: `/a?${'b'.repeat(8192)}` }],
-  ['a long path', 'request_invalid', 'path', { path: `/${'a'.repeat(2048)}` }],
-  ['a fragment', 'request_invalid', 'path', { path: '/a#b' }],
   ['an empty segment', 'request_invalid', 'path', { path: '/api//subscriptions' }],
-  ['an empty path', 'request_invalid', 'path', { path: '' }],
-  ['non-ASCII letters', 'request_invalid', 'path', { path: '/api/é' }],
   ['a percent sign', 'request_invalid', 'route', { path: '/api/%61' }],
-  ['a path in another case', 'request_invalid', 'route', { path: '/API/subscriptions/plans' }],
   ['an empty account header', 'request_invalid', 'account-places', accountIn('')],
-  ['a list in an account header', 'request_invalid', 'account-places', accountIn('acct1,acct2')],
-  ['an underscore look-alike', 'request_invalid', 'account-places', accountIn('acct1', 'x_account_id')],
   ['a look-alike with dots', 'request_invalid', 'account-places', accountIn('acct1', 'X.Account.Id')],
-  [
-    'an ambiguous account parameter',
-    'request_invalid',
-    'account-places',
-    { path: '/api/subscriptions/plans?account_id=%61' },
-  ],
   ['an unknown path', 'route_unknown', 'route', { path: '/api/other' }],
   ['another account in the path', 'account_mismatch', 'account', { path: '/api/subscriptions/accounts/acct2' }],
   ['another account in a header', 'account_mismatch', 'account-named', accountIn('acct2')],
@@ -67,13 +53,9 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ['Bearer alone', 'token_missing', 'token-present', { authorization: 'Bearer' }],
   ['a comma in Authorization', 'request_invalid', 'authorization', { authorization: 'Bearer a,b' }],
   ['two spaces after Bearer', 'token_invalid', 'token-format', { authorization: 'Bearer  a.b.c' }],
-  ['another case of Bearer', 'token_invalid', 'token-format', { authorization: 'bEARER a.b.c' }],
-  ['non-ASCII bytes', 'token_invalid', 'token-format', { authorization: 'Bearer a.b.\xe9' }],
   ['a long token', 'token_invalid', 'token-length', { authorization: `Bearer ${'a'.repeat(4097)}` }],
   ['a header that is not JSON', 'token_invalid', 'token-format', { headerText: 'no' }],
-  ['a crit header', 'token_invalid', 'token-format', { header: { crit: ['x'] } }],
   ['no kid', 'allowed', 'passed', { header: { kid: undefined } }],
-  ['an empty kid', 'token_invalid', 'token-format', { header: { kid: '' } }],
   ['a duplicate member', 'token_invalid', 'token-format', { payloadText: '{"a":1,"a":2}' }],
   ['another issuer', 'token_invalid', 'issuer', { claims: { iss: 'https://forger.test' } }],
   ['alg none', 'token_invalid', 'algorithm', { header: { alg: 'none' } }],
@@ -84,14 +66,8 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ['another audience', 'token_invalid', 'audience', { claims: { aud: 'x' } }],
   ['a cnf claim', 'token_invalid', 'binding', { claims: { cnf: {} } }],
   ['exp as text', 'token_invalid', 'claims', { claims: { exp: '1' } }],
-  ['no uid', 'token_invalid', 'claims', { claims: { uid: undefined } }],
-  ['acc with a slash', 'token_invalid', 'claims', { claims: { acc: 'a/b' } }],
-  ['a list of roles with a number', 'token_invalid', 'claims', { claims: { role: ['owner', 1] } }],
   ['iat in the future', 'token_invalid', 'times', { claims: { iat: now + 900 } }],
-  ['nbf in the future', 'token_invalid', 'times', { claims: { nbf: now + 900 } }],
-  ['iat after exp', 'token_invalid', 'times', { claims: { iat: now - 900, exp: now - 1000 } }],
   ['a long lifetime', 'token_invalid', 'times', { claims: { exp: now + 1e6 } }],
-  ['a long lifetime without iat', 'token_invalid', 'times', { claims: { iat: undefined, exp: 1e300 } }],
   ['an expired token', 'token_expired', 'expiry', { claims: expired }],
   ['a token that expired within the clock tolerance', 'allowed', 'passed', { claims: justExpired }],
   ['a revoked token', 'token_revoked', 'revocation', { claims: { jti: 'stolen' } }],
@@ -103,8 +79,6 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ],
   ['an unknown role', 'role_forbidden', 'role', { claims: { role: 'guest' } }],
   ['a list with one known role', 'allowed', 'passed', { claims: { role: ['guest', 'a b', 'member'] } }],
-  ['a list without a known role', 'role_forbidden', 'role', { claims: { role: ['guest', 'a b'] } }],
-  ['a role named like a method', 'role_forbidden', 'role', { claims: { role: 'toString' } }],
   ['roles without the method', 'role_forbidden', 'role', { method: 'POST', claims: { role: ['member', 'guest'] } }],
   ['another account in the token', 'account_mismatch', 'account', { claims: { acc: 'acct9' } }],
 ];

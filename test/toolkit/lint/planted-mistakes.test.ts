@@ -1,6 +1,7 @@
 // The lint reports each planted mistake under exactly its rules, and accepts each harmless change.
 import { expect } from 'chai';
 import { lintEnvoy, lintRules } from '../../../src/toolkit/lint/lint.ts';
+import { holes } from './holes.ts';
 import { honest } from './honest.ts';
 import { afterCheck } from './mistakes/after-check.ts';
 import { bypasses } from './mistakes/bypasses.ts';
@@ -37,10 +38,11 @@ describe('lintEnvoy', () => {
     expect(lintEnvoy(root, config)).to.deep.equal({ problems: [], notJudged: [] });
   });
 
-  it('has a planted mistake for every rule', () => {
-    const planted = new Set(mistakes.flatMap(({ rules }) => rules));
-    // Tested with files, with a configuration that has a cookie (token-places.test.ts), and with holes.ts.
-    const elsewhere = ['unreadable-file', 'cookie-origin', 'tunnel'];
-    expect([...planted, ...elsewhere].sort()).to.deep.equal(Object.keys(lintRules).sort());
+  it('has a planted mistake or a hole for every rule', () => {
+    const bent = Object.values(holes).flatMap(all => Object.values(all).map(([says]) => says));
+    // Tested with files, and with a configuration that has a cookie (token-places.test.ts).
+    const planted = new Set([...mistakes.flatMap(({ rules }) => rules), ...bent, 'unreadable-file', 'cookie-origin']);
+    planted.delete('not judged');
+    expect([...planted].sort()).to.deep.equal(Object.keys(lintRules).sort());
   });
 });

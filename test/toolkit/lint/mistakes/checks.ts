@@ -3,8 +3,6 @@ import { checkSettings, copyOf, type Mistakes, remove, removePattern, set, shard
 
 export const checks: Mistakes = {
   'failure-mode-allow': {
-    // The check.
-    'fail-open': p => set(p.check, { failure_mode_allow: true }),
     "fail-open spelled as Envoy's YAML allows": p => set(p.check, { failure_mode_allow: 'yes' }),
   },
   'failure-mode-allow-header-add': {
@@ -22,8 +20,6 @@ export const checks: Mistakes = {
     'a timeout of ten seconds as a message': p => set(p.service, { timeout: { seconds: 10 } }),
   },
   'conditional-check': {
-    'a check of half of the requests': p =>
-      set(p.check, { filter_enabled: { default_value: { numerator: 50, denominator: 'HUNDRED' } } }),
     'a check of all requests that a runtime key can change': p =>
       set(p.check, { filter_enabled: { default_value: { numerator: 100 }, runtime_key: 'authz.enabled' } }),
     'a check of 100 in a million requests, with the others refused': p =>
@@ -36,11 +32,7 @@ export const checks: Mistakes = {
     'a metadata condition on what another filter writes': p =>
       set(p.check.filter_enabled_metadata, { filter: 'envoy.filters.http.jwt_authn' }),
   },
-  'shadow-mode': {
-    'shadow mode': p => set(p.check, { shadow_mode: true }),
-  },
   'clear-route-cache': {
-    'a cleared route cache': p => set(p.check, { clear_route_cache: true }),
     'a route for requests without the token, which an allow removes': p =>
       shardRoute(p, { name: 'authorization', present_match: false }),
     'a route for every account but one': p =>

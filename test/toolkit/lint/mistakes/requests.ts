@@ -3,13 +3,9 @@ import { filter } from '../shipped.ts';
 import { type Mistakes, remove, set, toRemoval } from './planting.ts';
 
 export const requests: Mistakes = {
-  'allow-chunked-length': {
-    'a length beside chunks': p => set(p.manager.http_protocol_options, { allow_chunked_length: true }),
-  },
   'normalize-path': {
     // The connection manager.
     'a missing normalize_path': p => remove(p.manager, 'normalize_path'),
-    'normalize_path: false': p => set(p.manager, { normalize_path: false }),
   },
   'merge-slashes': {
     'a missing merge_slashes': p => remove(p.manager, 'merge_slashes'),
@@ -17,7 +13,6 @@ export const requests: Mistakes = {
   'path-with-escaped-slashes-action': {
     'a missing action for escaped slashes': p => remove(p.manager, 'path_with_escaped_slashes_action'),
     'unescaping of escaped slashes': p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
-    'escaped slashes kept by an enum number': p => set(p.manager, { path_with_escaped_slashes_action: 1 }),
   },
   'headers-with-underscores-action': {
     'allowed underscores in header names': p =>
@@ -60,7 +55,6 @@ export const requests: Mistakes = {
       }),
   },
   'owned-header-removed': {
-    'an account header removed early': p => p.early.push(toRemoval('X-Account-Id')),
     'the token removed by a filter before the check': p =>
       p.filters.unshift(
         filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [toRemoval('authorization')] } }),
@@ -88,8 +82,6 @@ export const requests: Mistakes = {
       }),
   },
   'shown-token': {
-    'a token in a JSON log': p =>
-      set(p.manager.access_log[0].typed_config.log_format.json_format, { token: '%REQ(Authorization)%' }),
     'a token in a text log, as the second choice': p =>
       set(p.manager.access_log[0].typed_config, {
         log_format: { text_format_source: { inline_string: '%START_TIME% %REQ(X-TOKEN?AUTHORIZATION):20%\n' } },
