@@ -1,19 +1,17 @@
-// Configuration reload of the built product: by a file that Kubernetes swaps, by SIGHUP, and under load through a real Envoy.
+// Configuration reload of the built product: by a file that Kubernetes swaps and by SIGHUP. Under load: test/service/service-reload-results.test.ts.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { checkRequest } from '../../lab/check-request.ts';
-import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
-import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
+import { bearer, configuration, startIssuer } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const reloaded = 'configuration reloaded';
@@ -136,65 +134,5 @@ describe('reload of the built product', () => {
     await writeFile(caFile, testCertificate({ isAuthority: true }).cert);
     await until(async () => (await reason()) === 'app_forbidden');
     await rm(folder, { recursive: true });
-  });
-});
-
-describe('reload under load through a real Envoy', () => {
-  let lab: Lab;
-  let envoy: RunningEnvoy;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-    envoy = await startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address });
-  });
-  after(async () => {
-    await envoy.stop();
-    await lab.stop();
-  });
-
-  it('loses no request in eight reloads, and each answer follows the old configuration or the new one', async () => {
-    const authorization = `Authorization: ${await bearer()}`;
-    const good = configuration(lab.jwksUrl);
-    const changes = ['web', 'other'].map(app => ({ ...good, apps: [app] }));
-    const answers = new Set<string>();
-    let active = 'allowed';
-    let isChanging = false;
-    let asked = 0;
-    let isOver = false;
-    const answer = async (): Promise<string> => {
-      const { status, body } = await exchange(envoy.port, requestBytes('GET', path, [authorization]));
-      return status === 200 ? 'allowed' : `${status} ${String(reasonOf({ body }))}`;
-    };
-    const ask = async (): Promise<void> => {
-      while (!isOver) {
-        const [before, wasChanging] = [active, isChanging];
-        const given = await answer();
-        const isSettled = !isChanging && !wasChanging && before === active;
-        answers.add(isSettled ? `${given} where ${active} is in effect` : `${given} during a change`);
-        asked += 1;
-      }
-    };
-    const clients = Promise.all([ask(), ask(), ask(), ask()]);
-    for (let n = 1; n <= 8; n += 1) {
-      const enough = asked + 20;
-      await until(() => asked > enough);
-      const expected = n % 2 === 1 ? '403 app_forbidden' : 'allowed';
-      isChanging = true;
-      await lab.service.configure(changes[n % 2] ?? good);
-      lab.service.hangUp();
-      await until(async () => (await answer()) === expected);
-      active = expected;
-      isChanging = false;
-    }
-    isOver = true;
-    await clients;
-    expect([...answers].sort()).to.deep.equal([
-      '403 app_forbidden during a change',
-      '403 app_forbidden where 403 app_forbidden is in effect',
-      'allowed during a change',
-      'allowed where allowed is in effect',
-    ]);
-    expect(lines(lab.service, refused)).to.deep.equal([]);
   });
 });
