@@ -151,12 +151,6 @@ describe('verify', () => {
     expect(stdout).to.contain('401 application/problem+json, not from account-authz');
   });
 
-  it('reads no more than 64 KiB of an answer', async () => {
-    const { port } = await gateway(401, { 'content-type': 'application/problem+json' }, ' '.repeat(1_000_000));
-    const { code } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
-    expect(code).to.equal(3);
-  });
-
   it('leaves out what a revocation list by URL would decide where the list cannot be had, and exits 1', async () => {
     const [closed] = await freePorts(1);
     const file = configFile({ revocation: { url: `http://127.0.0.1:${closed}/revoked.jsonl?key=secret` } });

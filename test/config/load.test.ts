@@ -1,14 +1,9 @@
-// Loading a configuration file: YAML forms, places of problems, unreadable files.
-import { symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { type ConfigProblem, formatProblems } from '../../src/config/problems.ts';
-import { runs } from '../support/foreign-bytes.ts';
 import { good, positionsOf } from './load-lab.ts';
 
 const tooManyValues = 'the file must not have more than 40000 values, those that its aliases repeat among them';
@@ -247,20 +242,6 @@ listen: 0.0.0.0:9191
     it('is refused when it does not exist', async () => {
       expect(await messageOf(join(fixtureFolder(), 'nowhere', 'config.yaml'))).to.equal('the file does not exist');
     });
-
-    it('is refused when it is a directory', async () => {
-      expect(await messageOf(fixtureFolder())).to.equal('the file is a directory');
-    });
-
-    it('is refused when its name contains NUL', async () => {
-      expect(await messageOf('a\0b')).to.equal('the file does not exist');
-    });
-
-    it('is refused when it is a loop of symbolic links', async () => {
-      const loop = join(fixtureFolder(), 'loop.yaml');
-      symlinkSync(loop, loop);
-      expect(await messageOf(loop)).to.equal('the file cannot be read (ELOOP)');
-    });
   });
 
   it('is loaded without network access', async () => {
@@ -294,31 +275,5 @@ listen: 0.0.0.0:9191
     const problems = await problemsOf(text);
     expect(problems).to.have.lengthOf(9);
     expect(problems.join('\n')).not.to.include(secret);
-  });
-
-  it('is loaded or refused, and never throws, for any text', async () => {
-    const texts = fc.oneof(
-      fc.uint8Array({ maxLength: 200, size: 'max' }),
-      fc.string({ unit: fc.constantFrom(...'{}[],:-?&*!|>\'"%@`#\n\t ab0~.<=\u{1F600}'), maxLength: 80, size: 'max' }),
-      fc
-        .array(fc.constantFrom(...good.split(/(?<=\n)/), '- a\n', '  x: &a [*a]\n', 'roles: *a\n', '? !!set\n'), {
-          maxLength: 12,
-        })
-        .map(lines => lines.join('')),
-      fc.json({ maxDepth: 4 }),
-    );
-    await fc.assert(
-      fc.asyncProperty(texts, async text => {
-        const loaded = await loadConfig(
-          writeFixture('random.yaml', typeof text === 'string' ? text : Buffer.from(text)),
-        );
-        const problems: readonly ConfigProblem[] = loaded.kind === 'misconfiguration' ? loaded.problems : [];
-        expect(loaded.kind === 'config' || problems.length > 0).to.equal(true);
-        for (const line of formatProblems('f', problems).trimEnd().split('\n')) {
-          expect(line).to.match(problems.length > 0 ? /^f:[1-9][0-9]*:[1-9][0-9]*: [^\p{C}]+$/u : /^$/);
-        }
-      }),
-      runs(60),
-    );
   });
 });

@@ -63,17 +63,6 @@ describe('key ring', () => {
       expect(issuer.requests()).to.have.length(2);
     });
 
-    it('K-006 without overlap refuses the new key until the cooldown ends, then finds it by itself', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 }, {}, 'running');
-      issuer.publish([await jwk('k2')]);
-      expect(ring.find('k2')).to.deep.equal(unknown);
-      await refreshed(2);
-      expect(ring.find('k2')).to.include({ kind: 'key' });
-      expect(ring.current('k1')).to.equal(undefined);
-      expect(ring.find('k1')).to.deep.equal(unknown);
-    });
-
     it('is checked with the ETag, and status 304 confirms the key set', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });

@@ -1,6 +1,3 @@
-// Where a source finds its keys: a URL, a discovery document, or a file; its time limit, and the bearer token that it sends.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
@@ -13,7 +10,7 @@ const text = '{"keys":[]}';
 
 describe('key source', () => {
   const lab = useFetchLab();
-  const { ends, issuerWith, write } = lab;
+  const { issuerWith, write } = lab;
 
   describe('time limit', () => {
     const slow: readonly (readonly [string, IssuerFault])[] = [
@@ -252,18 +249,6 @@ describe('key source', () => {
   describe('file', () => {
     it('returns its bytes', async () => {
       expect(textOf(await read({ jwksFile: await write('jwks.json', text) }))).to.equal(text);
-    });
-
-    it('that cannot be read fails with the reason', async () => {
-      const folder = await mkdtemp(`${tmpdir()}/account-authz-source-`);
-      ends.push(() => rm(folder, { recursive: true }));
-      const problemOf = async (jwksFile: string) => textOf(await read({ jwksFile }));
-      expect(await problemOf(`${folder}/none`)).to.equal('the file does not exist');
-      expect(await problemOf(folder)).to.equal('the file is not a regular file');
-      expect(await problemOf('/dev/zero')).to.equal('the file is not a regular file');
-      expect(await problemOf(await write('large.json', ' '.repeat(512 * 1024 + 1)))).to.equal(
-        'the file is larger than 524288 bytes',
-      );
     });
   });
 });

@@ -1,7 +1,6 @@
 // What a reload of the configuration changes: cached tokens, the next check, keys and their sources.
 import { expect } from 'chai';
 import { reasonOf } from '../../lab/service.ts';
-import { audience } from '../../lab/token.ts';
 import { until } from '../../lab/until.ts';
 import {
   type Changes,
@@ -11,7 +10,6 @@ import {
   lab,
   lines,
   metric,
-  otherIssuer,
   reload,
   reloadIssuer,
   startReloadLab,
@@ -145,48 +143,6 @@ describe('configuration reload of a service with its keys', () => {
 describe('configuration reload', () => {
   beforeEach(startReloadLab);
   afterEach(stopReloadLab);
-
-  describe('reload that keeps the keys', () => {
-    it('keeps keys and cached tokens of an unchanged issuer without a fetch', async () => {
-      const check = await knownToken();
-      const fetches = lab.issuer.requests().length;
-      await lab.issuer.stop();
-      await reload({ apps: ['web'], identityHeaders: 'x-id-' });
-      expect(await check()).to.equal('allowed');
-      expect(lines('check').at(-1)).to.include({ cache: 'hit' });
-      expect(lab.issuer.requests()).to.have.lengthOf(fetches);
-    });
-
-    it('keeps keys, cached tokens and readiness when another issuer is added', async () => {
-      const check = await knownToken();
-      const other = await otherIssuer();
-      other.fault({ kind: 'hang' });
-      const added = { issuer: other.url, audiences: [audience], jwksUrl: other.jwksUrl };
-      await reload({ issuers: [issuerConfig(), added] });
-      expect(await check()).to.equal('allowed');
-      expect(lines('check').at(-1)).to.include({ cache: 'hit' });
-      const token = await lab.token({ claims: { iss: other.url } });
-      expect(reasonOf(await lab.check(`Bearer ${token}`))).to.equal('keys_unavailable');
-      expect((await lab.admin('/readyz')).status).to.equal(200);
-    });
-  });
-
-  describe('reload that changes the key source of an issuer', () => {
-    it('uses the keys of the new source without refusing a call in between', async () => {
-      const check = await knownToken();
-      const other = await otherIssuer();
-      await reloadIssuer({ jwksUrl: other.jwksUrl });
-      expect(await check()).to.equal('allowed');
-      expect(lines('check').at(-1)).to.include({ cache: 'miss' });
-    });
-
-    it('refuses tokens signed with a key of the previous source', async () => {
-      const check = await knownToken();
-      const other = await otherIssuer('k2');
-      await reloadIssuer({ jwksUrl: other.jwksUrl });
-      expect(await check()).to.equal('token_invalid');
-    });
-  });
 
   it('removes the metric series of a removed issuer', async () => {
     const page = async () => (await lab.admin('/metrics')).text();

@@ -139,16 +139,6 @@ describe('accountsInQuery', () => {
     expect(accountsInQuery(compileAccountParameters([]), 'account_id=acct2&ACCOUNT_ID=')).to.deep.equal([]);
   });
 
-  it('takes time linear in the length of the query', () => {
-    for (const pattern of ['+', '!', '[', '.', ';', '=', ';a%41', ';=', '%25', '%u0061', '\u0301\u0316', '\ufdfa']) {
-      const query = (length: number): string => `account_id.%41${pattern.repeat(length / pattern.length)}x=1`;
-      const fastestMs = (length: number): number =>
-        Math.min(...Array.from({ length: 3 }, () => processorMs(() => accountsInQuery(parameters, query(length)))));
-      // The query is 16 times as long: quadratic work would take 256 times as long.
-      expect(fastestMs(4 * 8192), JSON.stringify(pattern)).to.be.below(80 * Math.max(fastestMs(2048), 1));
-    }
-  });
-
   it('finds every account that URLSearchParams would, or refuses the query', () => {
     const piece = fc.constantFrom(...'account_id %61ccount_id a = & ; + %20 acct2 % [ ] . ? # %26'.split(' '));
     fc.assert(
@@ -162,13 +152,6 @@ describe('accountsInQuery', () => {
     );
   });
 });
-
-/** Processor time, because other processes make wall time unreliable. */
-function processorMs(run: () => unknown): number {
-  const before = process.cpuUsage();
-  run();
-  return process.cpuUsage(before).user / 1000;
-}
 
 describe('isMethodOverride', () => {
   const rows: Readonly<Record<string, boolean>> = {
