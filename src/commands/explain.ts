@@ -20,8 +20,8 @@ Reads the token from standard input and never prints it; empty input is a reques
   --header 'NAME: VALUE'  a header of the request, any number of times; not authorization
   --certificate FILE      the certificate that the client shows, for a token that is bound to one (PEM; of a chain the first)
   --at TIME               time of the check, now if not given (RFC 3339, or seconds since 1970)
-  --without-files         leaves out the certificates and the revocation list that the configuration names, for a machine that
-                          does not have them
+  --without-files         leaves out the certificates and the revocation list that the configuration names, by file or URL, for a
+                          machine that does not have them
   --json                  prints { decision, reason, status, headers, checks: [{ name, verdict, detail }] }
 
 Example: account-authz explain --config config.yaml --path /api/subscriptions < token.txt
@@ -64,6 +64,7 @@ export const command = defineCommand({
 
     const live = await checkLive({
       ...settings,
+      leavesOutList: values['without-files'],
       request: { method, target: path, headers, certificate },
       authorization,
       now: now ?? Date.now() / 1000,

@@ -81,8 +81,19 @@ describe('explain', () => {
         revocation: { file: '/missing/revoked.jsonl' },
       });
       const args = ['--config', writeFixture('explain-files.json', config), '--path', path];
-      const { code, stderr } = await runExplain([...args, '--without-files'], { input: explain.token });
+      const { code, stdout, stderr } = await runExplain([...args, '--without-files'], { input: explain.token });
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect(stdout).to.match(/pass +revocation +not judged/);
+      const byUrl = {
+        ...config,
+        tls: undefined,
+        revocation: { url: 'http://127.0.0.1:1/', refreshSeconds: 5, maxAgeSeconds: 60 },
+      };
+      const urlArgs = ['--config', writeFixture('explain-url.json', byUrl), '--path', path];
+      expect((await runExplain(urlArgs, { input: explain.token })).code).to.equal(4);
+      const leftOut = await runExplain([...urlArgs, '--without-files'], { input: explain.token });
+      expect(leftOut.code).to.equal(0);
+      expect(leftOut.stdout).to.match(/pass +revocation-list +not judged/);
       expect((await runExplain(args, { input: explain.token })).stderr).to.contain(
         'tls.keyFile: the file does not exist',
       );

@@ -65,6 +65,8 @@ function passed(name: CheckName, known: Known): CheckVerdict {
   return { name, verdict: 'pass', detail: printable(detail, maxDetailLength) };
 }
 
+const listLeftOut = 'not judged: --without-files leaves out the list';
+
 /** What a check found that passed. */
 const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>> = {
   message: 'consistent',
@@ -91,8 +93,14 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   binding: 'to nothing, or to the certificate of the client',
   times: 'already valid, lifetime within token.maxLifetimeSeconds',
   expiry: remaining,
-  'revocation-list': ({ list }) => (list === undefined ? 'no list by URL is configured' : listAge(list)),
-  revocation: ({ config }) => (config.revocation === undefined ? 'no list is configured' : 'no entry matches'),
+  'revocation-list': ({ config, list }) => {
+    if (config.revocation?.url === undefined) return 'no list by URL is configured';
+    return list === undefined ? listLeftOut : listAge(list);
+  },
+  revocation({ config, leavesOutList }) {
+    if (config.revocation === undefined) return 'no list is configured';
+    return leavesOutList ? listLeftOut : 'no entry matches';
+  },
   app: ({ principal }) => principal?.app ?? 'one of apps',
   'account-named': 'no two places of the request name different accounts',
   'issuer-account': known => `one of accounts of the issuer: ${formatList(issuerIn(known)?.accounts ?? [])}`,

@@ -24,6 +24,8 @@ export interface Known {
   readonly keys: KeyRingStatus | undefined;
   /** Of a list by URL; undefined without one. */
   readonly list: FetchedListStatus | undefined;
+  /** With --without-files. */
+  readonly leavesOutList: boolean;
   readonly tokenLength: number;
   /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;

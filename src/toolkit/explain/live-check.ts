@@ -34,6 +34,8 @@ interface LiveCheck extends FetchSettings, SentRequest {
   readonly now: number;
   /** The list of the file that the configuration names. */
   readonly revocations: RevocationList | undefined;
+  /** Decides without the list that the configuration names, and says so. */
+  readonly leavesOutList: boolean;
 }
 
 export interface LiveExplanation {
@@ -45,10 +47,10 @@ export interface LiveExplanation {
 
 /** Rejects if a jwksFile is missing or invalid, see KeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
-  const { config, now } = options;
+  const { config, now, leavesOutList } = options;
   const [{ rings, stop }, revocations] = await Promise.all([
     fetchKeys(options),
-    fetchRevocations(options, options.revocations),
+    leavesOutList ? { list: undefined, status: undefined } : fetchRevocations(options, options.revocations),
   ]);
   try {
     let asked: IssuerRing | undefined;
@@ -80,6 +82,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       now,
       keys,
       list: revocations.status,
+      leavesOutList,
       tokenLength: token.length,
       ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc, now) : unsigned),
       // What failed once would fail again.
