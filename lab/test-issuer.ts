@@ -30,10 +30,6 @@ export type IssuerFault =
   | { readonly kind: 'redirect'; readonly location: string; readonly status?: number }
   /** A login page, with 200. */
   | { readonly kind: 'html' }
-  /** The correct body with another content type. */
-  | { readonly kind: 'contentType'; readonly type: string }
-  /** Half of the correct body as a complete HTTP message. */
-  | { readonly kind: 'truncated' }
   /** Half of the correct body, then the connection is closed. */
   | { readonly kind: 'cutOff' }
   | {
@@ -203,12 +199,6 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
         response
           .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
           .end('<!doctype html><title>Sign in</title>');
-        return;
-      case 'contentType':
-        response.writeHead(200, { 'content-type': fault.type }).end(body);
-        return;
-      case 'truncated':
-        response.writeHead(200, json).end(body.subarray(0, body.length / 2));
         return;
       case 'cutOff':
         response.writeHead(200, { ...json, 'content-length': body.length });

@@ -114,12 +114,6 @@ describe('protocols through Envoy', () => {
           expectNothingReached();
         });
 
-        it('pass with a token and our headers if websockets are enabled', async () => {
-          const answer = await exchange(withWebsockets.port, requestBytes('GET', path, [...upgrade, authorization()]));
-          expect(answer.status).to.equal(101);
-          expect(ownedFields(onlyRequestOf(suite.lab.upstream))).to.deep.equal(identity);
-        });
-
         it('R-021 to h2c are not forwarded: the request is answered over HTTP/1.1', async () => {
           const lines = [
             'Content-Type: application/grpc',

@@ -176,24 +176,6 @@ describe('requests through Envoy', () => {
         expect((await exchange(envoy.port, bytes)).status).to.equal(426);
         expectNothingReached();
       });
-
-      describe('the request id', () => {
-        it('is Envoy’s, not the client’s, and the same in the answer, its body and both logs', async () => {
-          const answer = await send(['GET', path, 'x-request-id: chosen']);
-          expectRefusal(answer, 401, 'token_missing');
-          const [id = ''] = headerValues(answer, 'x-request-id');
-          expect(id).to.match(/^[0-9a-f-]{36}$/);
-          expect(await envoy.accessLogLine(id)).to.include({ status: 401, reason: 'token_missing' });
-          expect(await suite.lab.service.logLine(id)).to.include({ decision: 'deny', reason: 'token_missing' });
-        });
-
-        it('is the one that the upstream gets', async () => {
-          const answer = await send(['GET', path, byOwner]);
-          const ids = headerValues(answer, 'x-request-id');
-          expect(ids).to.have.length(1);
-          expect(headerValues(onlyRequestOf(suite.lab.upstream), 'x-request-id')).to.deep.equal(ids);
-        });
-      });
     });
   }
 });

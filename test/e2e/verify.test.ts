@@ -234,21 +234,9 @@ describe('verify and a running gateway', () => {
       'may lead it to the protected API without a check',
     ],
     [
-      'a rewrite of a public subtree completes the path of the protected API',
-      { edit: rewriteStatic({ regex_rewrite: { ...strip, substitution: '/api/\\1' } }) },
-      /DIFF +GET \/static\/subscriptions, below public \/static\/\* +404 text\/html, as nonsense there +200 application\/json/,
-      'may lead it to the protected API without a check',
-    ],
-    [
       'a route leads to the admin interface of Envoy',
       { edit: addAdmin({ prefix: '/envoy/' }, { prefix_rewrite: '/' }) },
       /DIFF +GET \/envoy\/ready, admin of Envoy +not Envoy's admin +200 text\/plain/,
-      "Envoy's admin interface is served",
-    ],
-    [
-      'a public subtree leads to the admin interface of Envoy',
-      { edit: addAdmin({ prefix: '/static/' }, { prefix_rewrite: '/' }) },
-      /DIFF +GET \/static\/ready, admin of Envoy +not Envoy's admin +200 text\/plain/,
       "Envoy's admin interface is served",
     ],
   ];

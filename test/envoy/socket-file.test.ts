@@ -57,7 +57,7 @@ describe('socket file', () => {
     });
   });
 
-  it('is kept when it is a regular file', async () => {
+  it('G-038 is kept when it is a regular file', async () => {
     await writeFile(path, 'kept');
     expect(await failureOf(freeSocketPath(path))).to.include({
       message: 'the path of listen exists and is not a socket: remove the file or change listen',
@@ -65,7 +65,7 @@ describe('socket file', () => {
     expect(await isThere()).to.equal(true);
   });
 
-  it('is removed when nobody listens on the socket', async () => {
+  it('G-038 is removed when nobody listens on the socket', async () => {
     const server = createServer().listen(`${path}.bound`);
     await once(server, 'listening');
     // A closing server unlinks the name that it was bound to, so the socket gets another name.

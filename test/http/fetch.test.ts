@@ -108,7 +108,7 @@ describe('fetchDocument', () => {
 
   it('accepts any content type, and names it without its parameters', async () => {
     const issuer = await issuerWith();
-    issuer.fault({ kind: 'contentType', type: 'text/plain; charset=utf-8' });
+    issuer.fault({ kind: 'respond', headers: { 'content-type': 'text/plain; charset=utf-8' } });
     expect(await get(issuer.jwksUrl)).to.include({ kind: 'document', mediaType: 'text/plain' });
   });
 

@@ -135,9 +135,6 @@ describe('revocation list by URL', () => {
   const notJson = 'line 1 must be a JSON object on a line of its own';
   const bad: readonly (readonly [name: string, publish: (publishing: Publisher) => unknown, problem: string])[] = [
     ['an HTML page', respond(200, '<!doctype html>', { 'content-type': 'text/html' }), `text/html, ${notJson}`],
-    ['a redirect', respond(302, '', { location: 'http://127.0.0.1/' }), 'redirect refused'],
-    ['no content', respond(204, ''), 'status 204'],
-    ['a part', respond(206), 'status 206'],
     ['an error', respond(500), 'status 500'],
     ['a 304 to no condition of ours', respond(304, ''), 'status 304'],
     ['a body without a byte', respond(200, ''), 'an empty body: an empty list is an empty line or a comment'],
@@ -157,7 +154,6 @@ describe('revocation list by URL', () => {
         }),
       'connection closed',
     ],
-    ['40 MiB', respond(200, Buffer.alloc(40 * 2 ** 20, '#')), 'body too large'],
     [
       'a gzip bomb',
       respond(200, gzipSync(Buffer.alloc(40 * 2 ** 20, '#')), { 'content-encoding': 'gzip' }),

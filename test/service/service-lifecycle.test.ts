@@ -1,12 +1,6 @@
-// Start and stop of the service, in process: without its issuer, on a Unix socket, on an address in use.
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { freePorts } from '../../lab/free-ports.ts';
@@ -146,40 +140,7 @@ describe('service shutdown', () => {
   });
 });
 
-describe('service on a Unix socket', () => {
-  let directory: string;
-  let socket: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
-    socket = join(directory, 'authz.sock');
-  });
-  afterEach(() => rm(directory, { recursive: true }));
-
-  it('creates the socket with mode 0660 and removes it on shutdown', async () => {
-    const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
-    expect(statSync(socket).mode & 0o777).to.equal(0o660);
-    expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
-    await lab.stop();
-    expect(existsSync(socket)).to.equal(false);
-  });
-
-  it('G-038 replaces a stale socket', async () => {
-    leaveStaleSocket(socket);
-    const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
-    expect(reasonOf(await lab.check(undefined))).to.equal('token_missing');
-    await lab.stop();
-  });
-
-  it('G-038 refuses to start on a socket in use or on a regular file', async () => {
-    const living = createServer().listen(socket);
-    expect(await startFailure(`unix:${socket}`)).to.contain('another process serves');
-    living.close();
-    const file = join(directory, 'file');
-    writeFileSync(file, 'kept');
-    expect(await startFailure(`unix:${file}`)).to.contain('not a socket');
-    expect(existsSync(file)).to.equal(true);
-  });
-
+describe('service on an address in use', () => {
   it('refuses to start on a port that is in use', async () => {
     const other = createServer();
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
@@ -196,11 +157,4 @@ async function startFailure(listen: string): Promise<string> {
   );
   secrets.show('standard error', String(outcome));
   return typeof outcome === 'string' ? outcome : 'it started';
-}
-
-// A server that is killed leaves its socket file behind.
-function leaveStaleSocket(path: string): void {
-  const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
-  spawnSync(process.execPath, ['-e', script]);
-  expect(existsSync(path)).to.equal(true);
 }

@@ -32,11 +32,6 @@ export const bypasses: Mistakes = {
     },
   },
   'unchecked-listener': {
-    'a second listener without ext_authz that forwards any path to the upstream': p =>
-      secondListener(p, (_, m) => [
-        dropCheck(m),
-        onlyRoutes(m, [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }]),
-      ]),
     'a loopback listener that forwards any path to the upstream hosts under another cluster name': p => {
       p.root.static_resources.clusters.push({ ...copyOf(p.upstream), name: 'alias' });
       secondListener(p, (listener, m) => {
@@ -59,7 +54,6 @@ export const bypasses: Mistakes = {
       shardRoute(p);
       set(p.routes[0], disabled);
     },
-    'a disabled route configuration': p => set(p.manager.route_config, disabled),
     'a disabled weighted cluster': p =>
       set(p.routes[0], {
         route: {
@@ -77,14 +71,6 @@ export const bypasses: Mistakes = {
           'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', { disabled: true }),
         },
       }),
-    'a route with a disabled ExtAuthzPerRoute inside a FilterConfig': p =>
-      set(p.routes[0], {
-        typed_per_filter_config: {
-          'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', {
-            config: typed('ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
-          }),
-        },
-      }),
     'a filter that is disabled in its chain': p => set(p.filters[1], { disabled: true }),
     'a disabled route for one protected path': p =>
       p.routes.unshift({ match: { path: '/api/subscriptions/health' }, route: { cluster: 'upstream' }, ...disabled }),
@@ -97,16 +83,6 @@ export const bypasses: Mistakes = {
         match: { prefix: '/API/Subscriptions', case_sensitive: false },
         route: { cluster: 'upstream' },
         ...disabled,
-      }),
-    'a checked prefix whose bare path falls to a disabled route': p => {
-      p.routes.splice(0, 2, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
-      p.routes.push({ match: { prefix: '/' }, route: { cluster: 'website' }, ...disabled });
-    },
-    'a disabled route in a second virtual host': p =>
-      p.manager.route_config.virtual_hosts.push({
-        name: 'internal',
-        domains: ['internal.example.com'],
-        routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' }, ...disabled }],
       }),
     'a disabled route whose regex matches a protected path': p =>
       p.routes.unshift({

@@ -15,10 +15,6 @@ export const openRoutes: Mistakes = {
       p.routes.unshift(publicRoute({ path: '/healthz' }));
       remove(p.routes[0].typed_per_filter_config, 'envoy.filters.http.rbac');
     },
-    'a public subtree of which Envoy serves the path alone': p => {
-      set(p.config, open('/assets/*'));
-      p.routes.unshift(publicRoute({ path: '/assets' }));
-    },
     'a public route for one of its methods': p => {
       set(p.config, open('/healthz', 'GET', 'POST'));
       p.routes.unshift(publicRoute({ path: '/healthz' }, 'GET'));
@@ -39,10 +35,6 @@ export const openRoutes: Mistakes = {
     'a public path as a prefix of text': p => {
       set(p.config, open('/healthz'));
       p.routes.unshift(publicRoute({ prefix: '/healthz' }));
-    },
-    'a public path in any case': p => {
-      set(p.config, open('/healthz'));
-      p.routes.unshift(publicRoute({ path: '/healthz', case_sensitive: false }));
     },
   },
   'owned-headers-kept': {
@@ -86,8 +78,5 @@ export const openRoutes: Mistakes = {
       onlyRoutes(p.manager, pathsTo('website', '/index.html')),
     ],
     'a bootstrap without listeners': p => set(p.root.static_resources, { listeners: [] }),
-  },
-  'dynamic-settings': {
-    'listeners from a control plane': p => set(p.root, { dynamic_resources: { lds_config: { ads: {} } } }),
   },
 };

@@ -21,7 +21,6 @@ export const requests: Mistakes = {
   },
   'owned-headers-kept': {
     'a missing early header mutation': p => remove(p.manager, 'early_header_mutation_extensions'),
-    'an early mutation of one header only': p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
     'an early mutation by a regex that misses one header': p =>
       set(p.early[0].remove_on_match.key_matcher.safe_regex, { regex: 'x-auth-(uid|app|acc|iss)' }),
     'an early mutation by an upper-case prefix': p =>
@@ -29,8 +28,6 @@ export const requests: Mistakes = {
     'a kept method override header': p => p.early.pop(),
     'O-015 kept spellings of a method override header': p =>
       p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
-    'a kept spelling of a path override header with another separator': p =>
-      set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
   },
   'headers-with-underscores-action + owned-headers-kept': {
     'an early mutation by a prefix while underscores are allowed': p => {
@@ -47,7 +44,6 @@ export const requests: Mistakes = {
     'kept identity headers in trailers': p => p.trailers.shift(),
     'O-015 kept path overrides in trailers': p => p.trailers.splice(1, 1),
     'O-015 kept method overrides in trailers': p => p.trailers.splice(2, 1),
-    'O-028 kept account headers in trailers': p => p.trailers.splice(4, 1),
     'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(4, 1, toRemoval('x-account-id')),
     'a removal only from response trailers': p =>
       set(p.filters[0].typed_config, {

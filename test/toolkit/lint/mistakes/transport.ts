@@ -7,10 +7,6 @@ export const transport: Mistakes = {
     // The connection to account-authz.
     'a missing cluster': p => set(p.service.envoy_grpc, { cluster_name: 'elsewhere' }),
     'a cluster without HTTP/2': p => remove(p.authz, 'typed_extension_protocol_options'),
-    'a cluster with HTTP/1.1': p =>
-      set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
-        explicit_http_config: { http_protocol_options: {} },
-      }),
     'a cluster with ALPN but without TLS': p =>
       set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
         explicit_http_config: null,
@@ -32,7 +28,6 @@ export const transport: Mistakes = {
   },
   'connect-timeout': {
     'a long connect timeout': p => set(p.authz, { connect_timeout: '0.5s' }),
-    'a missing connect timeout': p => remove(p.authz, 'connect_timeout'),
   },
   'authz-address': {
     'a port that differs from the configuration': p =>
@@ -46,11 +41,9 @@ export const transport: Mistakes = {
   },
   'retry-policy': {
     'zero retries': p => set(p.retry, { num_retries: 0 }),
-    'a missing retry_on': p => remove(p.retry, 'retry_on'),
     'a missing back-off': p => remove(p.retry, 'retry_back_off'),
     'a back-off without max_interval': p => remove(p.retry.retry_back_off, 'max_interval'),
     'a back-off as long as the check timeout': p => set(p.retry.retry_back_off, { max_interval: '0.5s' }),
-    'a back-off of at most 10 ms': p => set(p.retry.retry_back_off, { max_interval: '0.010s' }),
     'a missing retry budget': p => remove(p.authz.circuit_breakers.thresholds[0], 'max_retries'),
     'missing circuit breakers': p => remove(p.authz, 'circuit_breakers'),
     'two hosts without previous_hosts': p => {
