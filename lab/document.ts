@@ -49,14 +49,6 @@ export function blocksOf(text: string): readonly Block[] {
   return blocks;
 }
 
-/** The commands of a block as a shell script; undefined if it has none. In a `console` block they follow `$ `. */
-export function commandsOf({ language, text }: Block): string | undefined {
-  if (language === 'sh') return text;
-  if (language !== 'console' && !text.startsWith('$ ')) return undefined;
-  const lines = text.split('\n').filter(line => line.startsWith('$ '));
-  return lines.map(line => `${line.slice(2)}\n`).join('');
-}
-
 /** The block of this language that contains the text; throws unless there is exactly one. */
 export function readSnippet(path: string, language: string, holding: string): string {
   const page = allPages().find(each => each.path === path);

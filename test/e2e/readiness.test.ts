@@ -37,14 +37,6 @@ describe('the readiness of Envoy', () => {
         const statuses = await Promise.all(targets.map(target => statusOf(envoy.port, 'GET', target)));
         expect(statuses).to.deep.equal(targets.map(() => 404));
       });
-
-      it('ends with POST /healthcheck/fail at the admin interface, and returns with /healthcheck/ok', async () => {
-        const post = (path: string) => fetch(`http://127.0.0.1:${envoy.adminPort}${path}`, { method: 'POST' });
-        await post('/healthcheck/fail');
-        expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(503);
-        await post('/healthcheck/ok');
-        expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(200);
-      });
     });
   }
 });

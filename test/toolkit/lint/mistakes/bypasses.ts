@@ -45,8 +45,6 @@ export const bypasses: Mistakes = {
       dropCheck(p.listener.default_filter_chain.filters[0].typed_config);
     },
     'the only listener without ext_authz': p => dropCheck(p.manager),
-    'an upgrade whose filter chain lacks ext_authz': p =>
-      set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
   },
   'unchecked-route': {
     'a disabled protected route': p => set(p.routes[0], disabled),
