@@ -196,9 +196,7 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
         response.writeHead(fault.status ?? 302, { ...json, location: fault.location }).end(body);
         return;
       case 'html':
-        response
-          .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
-          .end('<!doctype html><title>Sign in</title>');
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<title>Sign in</title>');
         return;
       case 'cutOff':
         response.writeHead(200, { ...json, 'content-length': body.length });
