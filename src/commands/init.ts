@@ -75,10 +75,11 @@ export const command = defineCommand({
       verified.kind === 'key' ? await decideFirst(loaded.config, authorization, verified.key, now) : undefined;
     if (check?.isExpired === true) say('the token has expired: the configuration is for others like it');
     for (const line of taken) say(line);
-    const all =
-      choices.length > 0 || check?.refused === undefined ? choices : [`the token is refused: ${check.refused}`];
+    const refused =
+      choices.length > 0 || check?.refused === undefined ? [] : [`the token is refused: ${check.refused}`];
+    const all = [...choices, ...refused];
     for (const line of all) say(`choose ${line}`);
-    io.stdout.write(text);
+    io.stdout.write(`${refused.map(line => `# choose: ${printable(line, 2048)}\n`).join('')}${text}`);
     return all.length > 0 ? 3 : 0;
   },
 });

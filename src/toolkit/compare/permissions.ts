@@ -189,7 +189,7 @@ export function createQuestions(configs: Both<Config>, methods: readonly string[
     const also = (mode: Mode, texts: Texts): View =>
       viewOf(mode, pathWith(pathClass, new Map([...own.texts, ...texts])), accounts);
     const others = pathClass.segments.flatMap(({ kind }, i) => (kind === 'other' ? [i] : []));
-    if (pathClass.isLoose) views.push(viewOf('loose', pathWith(pathClass, own.texts, true), accounts));
+    if (pathClass.isLoose) views.push(...looseViews(pathClass, own, [one, other]));
     else if (one.kind === 'match' && other.kind === 'match' && String(one.positions) !== String(other.positions)) {
       for (const [mine, its] of [
         [one.positions, other.positions],
@@ -203,6 +203,18 @@ export function createQuestions(configs: Both<Config>, methods: readonly string[
     }
     if (hasWide && !pathClass.isLoose) for (const i of others) views.push(also('wide', new Map([[i, wideSegment]])));
     return views.filter(({ verdicts }) => verdicts[0] !== verdicts[1]);
+  }
+
+  /** Where the literal stands in the place of the account, the account is named like its spelling. */
+  function looseViews(pathClass: PathClass, { texts, sent: { accounts } }: View, asked: Both<Asked>): readonly View[] {
+    const path = pathWith(pathClass, texts, true);
+    const named = ask(path).flatMap(each => (each.kind === 'match' ? each.accounts : []));
+    const places = asked.flatMap(each => (each.kind === 'match' ? each.positions : []));
+    return [...new Set([...accounts, ...named])].map(account => {
+      if (accounts.includes(account) || !samples.mayClaim(account)) return viewOf('loose', path, accounts, texts);
+      const own = new Map([...texts, ...places.map(i => [i, account] as const)]);
+      return viewOf('loose', pathWith(pathClass, own, true), [account], own);
+    });
   }
 
   /** What both permit, by whether the path names an account in either. */

@@ -116,10 +116,14 @@ function appQuestions(configs: Both<Config>): readonly Question[] {
   const names = new Set(configs.flatMap(({ apps }) => apps));
   let unlisted = 'unlisted';
   while (names.has(unlisted)) unlisted += '1';
-  return Array.from(names, entry => ({
-    setting: 'apps',
-    entry,
-    mode: 'own',
-    caller: { app: entry === '*' ? unlisted : entry },
-  }));
+  const differs = (entry: string): boolean =>
+    configs.some(({ apps }) => !apps.includes(entry) && (entry === '*' || !apps.includes('*')));
+  return Array.from(names)
+    .filter(differs)
+    .map(entry => ({
+      setting: 'apps',
+      entry,
+      mode: 'own',
+      caller: { app: entry === '*' ? unlisted : entry },
+    }));
 }

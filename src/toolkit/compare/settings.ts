@@ -56,14 +56,31 @@ function ofNamedItems(path: string, name: string, before: readonly unknown[], af
     const old = before[find(before, item)];
     const place = `${path}[${i}]`;
     if (old !== undefined) return changesIn(`${path}[]`, place, old, item);
+    if (isServed(item, before)) return [];
     return [{ kind: 'more', setting: place, before: null, after: shown(item, name) } as const];
   });
   const removed = before.flatMap((item, i) =>
-    find(after, item) === -1
+    find(after, item) === -1 && !isServed(item, after)
       ? [{ kind: 'less', setting: `${path}[${i}]`, before: shown(item, name), after: null } as const]
       : [],
   );
   return [...added, ...removed];
+}
+
+/** Whether a public route of the others serves all that this one does. */
+function isServed(item: unknown, others: readonly unknown[]): boolean {
+  const { path, methods, characters } = toPublic(item);
+  if (path === '') return false;
+  return others.map(toPublic).some(other => {
+    const isBelow = other.path.endsWith('/*') && `${path}/`.startsWith(other.path.slice(0, -1));
+    const isAsWide = other.characters === 'rfc3986' || other.characters === characters;
+    return isBelow && isAsWide && methods.every(method => other.methods.includes(method));
+  });
+}
+
+function toPublic(item: unknown) {
+  const path = memberOf(item, 'methods') === undefined ? '' : String(memberOf(item, 'path'));
+  return { path, methods: listOf(memberOf(item, 'methods')), characters: memberOf(item, 'characters') };
 }
 
 function shown(item: unknown, name: string): unknown {
@@ -105,7 +122,10 @@ export function compareLists(
     const known = new Set(others.map(keyOf));
     return items.filter(item => !known.has(keyOf(item)));
   };
-  const [removed, added] = [without(before, after), without(after, before)];
+  const isNew = (item: unknown, others: readonly unknown[]): boolean =>
+    direction !== 'accounts' || !isIdle(String(item), others.map(String));
+  const removed = without(before, after).filter(item => isNew(item, after));
+  const added = without(after, before).filter(item => isNew(item, before));
   const allowsLess = (item: unknown): boolean => direction === 'accounts' && String(item).startsWith('!');
   return (['more', 'less'] as const).flatMap(kind => {
     const was = removed.filter(item => allowsLess(item) === (kind === 'more'));
@@ -113,6 +133,16 @@ export function compareLists(
     if (was.length === 0 && is.length === 0) return [];
     return [{ kind, setting, before: listed(was), after: listed(is) }];
   });
+}
+
+/** Whether the entry of `accounts` changes nothing beside the others: one of them has all of its accounts, or none has what it excepts. */
+function isIdle(entry: string, others: readonly string[]): boolean {
+  const isExcepted = entry.startsWith('!');
+  const has = (outer: string, inner: string): boolean =>
+    outer.endsWith('*') ? inner.replace(/\*$/, '').startsWith(outer.slice(0, -1)) : outer === inner;
+  if (others.some(other => other.startsWith('!') === isExcepted && has(other, entry))) return true;
+  const name = entry.slice(1);
+  return isExcepted && !others.some(other => !other.startsWith('!') && (has(other, name) || has(name, other)));
 }
 
 function listed(items: readonly unknown[]): unknown {

@@ -1,5 +1,6 @@
 // Writes a first configuration from a token, the keys of its issuer and the operations of an API. What a person must choose stands under
 // `# choose:` with a valid stand-in. Of the token it shows names of members, iss, aud, alg, typ, roles and the names of accounts in objects.
+import { issuerPlaceholder } from '../../authz/issuer-template.ts';
 import { issuerGrammar } from '../../authz/principal.ts';
 import { defaultAccountParameter } from '../../authz/route-template.ts';
 import { defaultAlgorithms } from '../../config/issuer-schema.ts';
@@ -36,6 +37,7 @@ interface Input {
 
 const day = 86_400;
 const defaultMaxBytes = 8192;
+const maxBytes = 65_536;
 const standIn = 'https://auth.example.com';
 
 export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Input): FirstConfig {
@@ -48,7 +50,8 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
   };
   const claims = chooseClaims(payload);
   const iss = memberOf(payload, 'iss');
-  const issuer = typeof iss === 'string' && issuerGrammar.test(iss) ? iss : undefined;
+  const issuer =
+    typeof iss === 'string' && issuerGrammar.test(iss) && !iss.includes(issuerPlaceholder) ? iss : undefined;
 
   const issuerLines =
     issuer === undefined
@@ -77,9 +80,11 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
     if (source !== undefined && source.kind !== 'problem') {
       taken.push(`${source.kind}: ${source.url}${source.remark === undefined ? '' : ` (${source.remark})`}`);
       const remark = source.remark === undefined ? '' : `   # ${printable(source.remark, 1024)}`;
-      if (keys?.verified.kind === 'problem')
-        choices.push('the keys of the issuer: the signature of the token is not verified with them');
-      return `    ${source.kind}: ${word(source.url)}${remark}\n`;
+      const choice =
+        keys?.verified.kind === 'problem'
+          ? choose('the keys of the issuer: the signature of the token is not verified with them', '    ')
+          : '';
+      return `${choice}    ${source.kind}: ${word(source.url)}${remark}\n`;
     }
     const base =
       issuer !== undefined && keyUrlProblem(issuer) === undefined && !issuer.includes('?')
@@ -146,9 +151,11 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
   function tokenLines(): string {
     const { exp, iat } = payload;
     const lines: string[] = [];
-    if (tokenBytes > defaultMaxBytes)
+    if (tokenBytes > maxBytes)
+      lines.push(choose(`token: it has ${tokenBytes} bytes, and more than ${maxBytes} are never accepted`, '  '));
+    else if (tokenBytes > defaultMaxBytes)
       lines.push(
-        `  maxBytes: ${tokenBytes + 1024 - (tokenBytes % 1024)}   # the token is that long; the default is ${defaultMaxBytes}\n`,
+        `  maxBytes: ${Math.min(maxBytes, tokenBytes + 1024 - (tokenBytes % 1024))}   # the token is that long; the default is ${defaultMaxBytes}\n`,
       );
     if (typeof exp !== 'number')
       lines.push(
@@ -164,8 +171,11 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
       if (life > day) lines.push(`  maxLifetimeSeconds: ${life}   # ${note}; the default is ${day}\n`);
     }
     if (memberOf(payload, 'cnf') !== undefined)
-      choices.push(
-        'cnf: the token is bound to a key of its client, and is refused without it (docs/client-certificates.md)',
+      lines.push(
+        choose(
+          'cnf: the token is bound to a key of its client, and is refused without it (docs/client-certificates.md)',
+          '  ',
+        ),
       );
     const settings = lines.some(line => !line.startsWith('  #'));
     // It is removed otherwise.

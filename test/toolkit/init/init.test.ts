@@ -150,6 +150,9 @@ describe('init', () => {
     ['a token that is bound to a key', { cnf: { jkt: 'x' } }, /choose cnf: /],
     ['a token without an end', { exp: undefined }, /choose exp: /],
     ['no issuer', { iss: undefined }, /choose issuer: /],
+    ['an issuer with {acc} as it stands', { iss: 'https://127.0.0.1:1/{acc}' }, /choose issuer: /],
+    ['a token of 70 KiB', { pad: 'x'.repeat(52_000) }, /choose token: it has \d+ bytes/],
+    ['a token of tomorrow', { nbf: now + 86_400 }, /choose the token is refused: /],
     ['a shared secret', {}, /choose algorithms: alg is "HS256", a shared secret/, {}],
   ];
   for (const [name, claims, line] of choices) {
@@ -157,7 +160,7 @@ describe('init', () => {
       const made = name === 'a shared secret' ? await initUnsigned() : await init({ ...usual, ...claims });
       expect(made.code, made.stderr).to.equal(3);
       expect(made.stderr).to.match(line);
-      expect(made.stdout).to.match(/# choose: |^issuers/m);
+      expect(made.stdout).to.match(/# choose: /);
       expect(await explain({ config: undefined, ...made }, '/v1/items')).not.to.equal('allowed');
     });
   }
