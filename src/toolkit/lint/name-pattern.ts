@@ -43,7 +43,7 @@ export function readRegex(matcher: ProtoValue): NamePattern {
 const atom = String.raw`(?:[\w/:@~%&=,;!#'"<>-]|\\[!-/:-@[-\x60{-~]|\.|\[\^?(?:\w-\w|[\w/:@~%&=,;!#'"<>.]|\\[!-/:-@[-\x60{-~])+-?\])`;
 const alternative = `${atom}*(?:[*+?]${atom}*|\\((?:\\?:)?${atom}*(?:\\|${atom}*)*\\)${atom}*)?`;
 /** For ASCII names JavaScript reads these as RE2 does; with one repetition or one group in an alternative it is linear in name and pattern. */
-const plain = new RegExp(`^${alternative}(?:\\|${alternative})*$`);
+export const plain = new RegExp(`^${alternative}(?:\\|${alternative})*$`);
 
 // Of patterns that each listener has again.
 const compiledBy = new Map<string, RE2JS | RegExp | 'bad'>();
