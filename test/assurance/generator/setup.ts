@@ -283,7 +283,7 @@ const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { role: 'realm_access.role' },
   { role: '/realm_access/roles' },
   { uid: ['sub', '/ext/uid', 'client_id'], app: ['azp', '/aud/0'] },
-  { uid: ['/ext/uid', 'uid'], app: ['client_id', 'app', 'cid', '/app'], acc: 'account' },
+  { uid: ['/ext/uid', 'uid'], app: ['client_id', 'app', 'cid', '/ext/app'], acc: 'account' },
   { uid: '/ext/uid', app: '/ext/app', acc: '/ext/acc', role: '/ext/role' },
   { acc: '/accounts/1', role: '/roles/0' },
   { acc: '/accounts/01', role: '/roles/-' },
