@@ -138,8 +138,8 @@ components:
     });
     const paths = { '/a': { ...url('/item'), get: url('/own'), put: {} }, '/b': { get: {} } };
     const pathsOf = (document: object, base?: string) => cover(document, base).operations.map(({ path }) => path);
-    const document = { openapi: '3.1.0', ...url('/root'), paths };
-    expect(pathsOf(document)).to.deep.equal(['/own/a', '/item/a', '/root/b']);
+    const document = { openapi: '3.1.0', ...url('/top'), paths };
+    expect(pathsOf(document)).to.deep.equal(['/own/a', '/item/a', '/top/b']);
     expect(pathsOf(document, '/cli')).to.deep.equal(['/cli/a', '/cli/a', '/cli/b']);
     expect(pathsOf({ swagger: '2.0', basePath: '/v1', paths })).to.deep.equal(['/v1/a', '/v1/a', '/v1/b']);
   });
