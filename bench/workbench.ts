@@ -188,11 +188,7 @@ const policy = {
     { path: '/api/subscriptions/accounts/:account_id/billing/*', roles: ['owner', 'admin'] },
   ],
   account: { headers: ['x-account-id'], query: ['account_id'] },
-  roles: {
-    owner: ['*'],
-    admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    member: ['GET', 'HEAD'],
-  },
+  roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
 };
 
 /** account-authz as built in `checkout`, with these flags for Node. */

@@ -75,11 +75,7 @@ export function exchangeCode(
 }
 
 export function refresh(issuer: string, client: PublicClient, refreshToken: string): Promise<HttpResponse> {
-  return requestToken(issuer, {
-    grant_type: 'refresh_token',
-    client_id: client.clientId,
-    refresh_token: refreshToken,
-  });
+  return requestToken(issuer, { grant_type: 'refresh_token', client_id: client.clientId, refresh_token: refreshToken });
 }
 
 export function requestBackendToken(issuer: string, client: BackendClient): Promise<HttpResponse> {

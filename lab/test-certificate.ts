@@ -63,11 +63,7 @@ export function testCertificate(options: TestCertificateOptions = {}): TestCerti
   // RFC 7518 names few curves; a key on another one can only be shown as PEM.
   if (namedCurve.startsWith('P-')) secrets.mint('private key', privateKey.export({ format: 'jwk' }).d ?? '');
   for (const line of key.split('\n').filter(text => !text.startsWith('-----'))) secrets.mint('private key', line);
-  return {
-    name,
-    cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
-    key,
-  };
+  return { name, cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`, key };
 }
 
 // Distinguished encoding (X.690), as far as a certificate needs it.

@@ -41,10 +41,7 @@ Exit code: 0 clean stop, 1 invalid configuration or usage error, 2 internal erro
 export const command = defineCommand({
   name: 'serve',
   usage,
-  options: {
-    config: { type: 'string', default: defaultConfigFile },
-    'envoy-admin': { type: 'string' },
-  },
+  options: { config: { type: 'string', default: defaultConfigFile }, 'envoy-admin': { type: 'string' } },
   async run({ values, io }) {
     const { config: file, 'envoy-admin': envoyAdmin } = values;
     const admin = envoyAdmin === undefined ? undefined : parseEnvoyAdmin(envoyAdmin);

@@ -46,9 +46,7 @@ export const command = defineCommand({
   async run({ values, operands: [operand], io }) {
     const { config: file, junit } = values;
     if (operand === undefined) throw new CommandError('the file of cases is required: account-authz test CASES.yaml');
-    const settings = await loadFetchSettings('test', file, io, {
-      readsNamedFiles: !values['without-files'],
-    });
+    const settings = await loadFetchSettings('test', file, io, { readsNamedFiles: !values['without-files'] });
     const parsedCases = parseCases(await loadBoundedFile(operand), {
       needsHost: settings.config.account.hosts !== undefined,
     });

@@ -11,10 +11,9 @@ import type { PathProblem } from './yaml-document.ts';
 
 type ContentProblem = string | undefined | Promise<string | undefined>;
 
-const contentProblems = {
-  caFile: certificatesProblem,
-  jwksFile: keySetProblem,
-} as const satisfies Partial<Record<keyof IssuerConfig, (bytes: Uint8Array, issuer: unknown) => ContentProblem>>;
+const contentProblems = { caFile: certificatesProblem, jwksFile: keySetProblem } as const satisfies Partial<
+  Record<keyof IssuerConfig, (bytes: Uint8Array, issuer: unknown) => ContentProblem>
+>;
 const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeof contentProblems)[];
 
 /** The absolute names of all files that the configuration names. Takes the value before validation. */

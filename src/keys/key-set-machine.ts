@@ -31,12 +31,7 @@ export interface KeySetLimits extends DocumentLimits {
 }
 
 /** The limits that no setting changes. */
-export const fixedLimits = {
-  maxRetryMs: 15_000,
-  maxEarlyMs: 60_000,
-  quietMs: 600_000,
-  maxUnknownKids: 1024,
-} as const;
+export const fixedLimits = { maxRetryMs: 15_000, maxEarlyMs: 60_000, quietMs: 600_000, maxUnknownKids: 1024 } as const;
 
 export interface KeySetState extends DocumentState {
   readonly limits: KeySetLimits;

@@ -126,11 +126,9 @@ function renderConfiguration({ reload, revocations, nowMs }: AdminPageFacts): Ht
   const refused = (problems: number): string =>
     `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in effect`;
   return pairs({
-    'Last reload': {
-      success: 'in effect',
-      failure: refused(reload?.problems ?? 0),
-      none: 'not reloaded since start',
-    }[reload?.lastResult ?? 'none'],
+    'Last reload': { success: 'in effect', failure: refused(reload?.problems ?? 0), none: 'not reloaded since start' }[
+      reload?.lastResult ?? 'none'
+    ],
     ...(reload?.lastAtSeconds !== undefined && { When: since(reload.lastAtSeconds) }),
     'Needs a restart': codes(reload?.needsRestart ?? []),
     'Revocation list':

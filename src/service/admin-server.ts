@@ -34,11 +34,7 @@ export interface AdminLimits {
 /** An issuer may be as long. */
 const maxTextLength = 1024;
 
-const defaultLimits: AdminLimits = {
-  headersMs: 5000,
-  responseMs: 10_000,
-  maxConnections: 256,
-};
+const defaultLimits: AdminLimits = { headersMs: 5000, responseMs: 10_000, maxConnections: 256 };
 
 /** Rejects if the address cannot be bound. */
 export async function startAdminServer(

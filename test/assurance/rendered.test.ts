@@ -56,10 +56,7 @@ const written: fc.Arbitrary<Generated> = fc
     public: fc.option(
       fc.uniqueArray(
         fc.constantFrom('/open', '/open/all/*', '/@open/x.y').map(path => ({ path })),
-        {
-          minLength: 1,
-          selector: ({ path }) => path,
-        },
+        { minLength: 1, selector: ({ path }) => path },
       ),
       { nil: undefined },
     ),

@@ -44,10 +44,7 @@ describe('tracing', () => {
   const start = (sdk: string, collectorPort = collector.port): Promise<ServiceProcess> =>
     startServiceProcess(configuration(authentication.jwksUrl), {
       nodeOptions: ['--import', join(directory, sdk)],
-      env: {
-        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collectorPort}`,
-        OTEL_BSP_SCHEDULE_DELAY: '20',
-      },
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collectorPort}`, OTEL_BSP_SCHEDULE_DELAY: '20' },
     });
   const ask = (envoy: RunningEnvoy, lines: readonly string[], target = path): Promise<HttpAnswer> =>
     exchange(envoy.port, requestBytes('GET', target, lines));

@@ -176,10 +176,7 @@ describe('TLS credentials', () => {
       expect(watched.files).to.deep.equal(source.files);
       expect(watched.known?.map(({ signature }) => signature)).to.deep.equal(['ENOENT', 'ENOENT']);
       reload = async isRetry => watched.apply(await watched.load(), isRetry);
-      return {
-        applyNow: () => undefined,
-        stop: () => undefined,
-      };
+      return { applyNow: () => undefined, stop: () => undefined };
     };
     active = await startTlsCredentials(source, watchFiles);
     expect(loads).to.equal(1);

@@ -50,12 +50,7 @@ describe('issuers of one account each', function () {
     listen: '127.0.0.1:0',
     admin: '127.0.0.1:0',
     issuers: [
-      {
-        issuer: `${base}/realms/{acc}`,
-        audiences: [audience],
-        jwksUrl: `${base}/realms/{acc}/certs`,
-        accounts,
-      },
+      { issuer: `${base}/realms/{acc}`, audiences: [audience], jwksUrl: `${base}/realms/{acc}/certs`, accounts },
       {
         issuer: 'https://{acc}.idp.test',
         audiences: [audience],
@@ -64,11 +59,7 @@ describe('issuers of one account each', function () {
       },
     ],
     routes: [{ path: '/plans' }, { path: '/accounts/:account_id/*' }],
-    account: {
-      headers: ['x-account-id'],
-      query: ['account_id'],
-      hosts: [':account_id.api.test', 'api.test'],
-    },
+    account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.test', 'api.test'] },
     roles: { owner: ['*'] },
     shutdown: { graceSeconds: 0 },
   });

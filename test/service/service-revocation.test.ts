@@ -193,10 +193,7 @@ describe('service with a revocation list', () => {
       await writeFile(other, '{"acc":1}\n');
       await reload({ revocation: { file: other }, routes: [{ path: '/none' }] });
       const [refused] = lines('configuration refused, the old one stays in effect');
-      expect(refused).to.deep.include({
-        problems: [`${other}:1:1: acc: must be text: put it in quotes`],
-        count: 1,
-      });
+      expect(refused).to.deep.include({ problems: [`${other}:1:1: acc: must be text: put it in quotes`], count: 1 });
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('token_revoked');
       await replace('');
       await until(async () => reasonOf(await lab.check(`Bearer ${await lab.token()}`)) === 'allowed');

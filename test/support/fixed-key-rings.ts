@@ -15,12 +15,7 @@ export function fixedKeyRings(
   return new Map(
     issuers.map(({ issuer }) => [
       issuer,
-      {
-        issuer,
-        isInForce: key => set.keys.has(key),
-        find: header => findTokenKey(set, header),
-        status: notAsked,
-      },
+      { issuer, isInForce: key => set.keys.has(key), find: header => findTokenKey(set, header), status: notAsked },
     ]),
   );
 }

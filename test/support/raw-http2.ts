@@ -5,14 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { answerTimeoutMs, type HeaderField, type HttpAnswer, showRefusal } from '../../lab/raw-http.ts';
 
 // RFC 9113 section 6.
-export const frameType = {
-  data: 0,
-  headers: 1,
-  rstStream: 3,
-  settings: 4,
-  goaway: 7,
-  continuation: 9,
-} as const;
+export const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, goaway: 7, continuation: 9 } as const;
 export const flagEndStream = 0x1;
 export const flagEndHeaders = 0x4;
 

@@ -120,10 +120,5 @@ function appQuestions(configs: Both<Config>): readonly Question[] {
     configs.some(({ apps }) => !apps.includes(entry) && (entry === '*' || !apps.includes('*')));
   return Array.from(names)
     .filter(differs)
-    .map(entry => ({
-      setting: 'apps',
-      entry,
-      mode: 'own',
-      caller: { app: entry === '*' ? unlisted : entry },
-    }));
+    .map(entry => ({ setting: 'apps', entry, mode: 'own', caller: { app: entry === '*' ? unlisted : entry } }));
 }

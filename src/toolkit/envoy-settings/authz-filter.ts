@@ -34,11 +34,7 @@ export function seconds(ms: number): string {
 /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
 export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
   return [
-    {
-      field: 'transport_api_version',
-      value: 'V3',
-      accepts: { absent: true, values: ['AUTO'] },
-    },
+    { field: 'transport_api_version', value: 'V3', accepts: { absent: true, values: ['AUTO'] } },
     { field: 'stat_prefix', value: 'account', accepts: 'anything' },
     {
       field: 'failure_mode_allow',
@@ -68,10 +64,7 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
       why: 'a token may be bound to the certificate of its client (RFC 8705)',
       accepts: 'anything',
     },
-    {
-      field: 'filter_enabled',
-      why: 'Envoy does not check the other requests',
-    },
+    { field: 'filter_enabled', why: 'Envoy does not check the other requests' },
     {
       field: 'filter_enabled_metadata',
       value: settings.isShadow ? undefined : inline({ ...allowMatcher({ present_match: true }), invert: true }),
@@ -120,10 +113,7 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
       ],
       why: 'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here, and refuses their look-alikes (x.account.id).',
     },
-    {
-      field: 'disallowed_headers',
-      why: 'account-authz cannot check a header that it does not get',
-    },
+    { field: 'disallowed_headers', why: 'account-authz cannot check a header that it does not get' },
     {
       field: 'validate_mutations',
       value: settings.isShadow ? undefined : true,
@@ -152,12 +142,7 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
       why: 'refusals are not responses of the service',
       accepts: 'anything',
     },
-    {
-      field: 'emit_filter_state_stats',
-      value: true,
-      why: 'latency_us for the access log',
-      accepts: 'anything',
-    },
+    { field: 'emit_filter_state_stats', value: true, why: 'latency_us for the access log', accepts: 'anything' },
     {
       field: 'enable_dynamic_metadata_ingestion',
       value: true,
@@ -171,11 +156,7 @@ export function extAuthzSettings(settings: EnvoySettings): readonly Setting[] {
 
 /** envoy.config.core.v3.RetryPolicy. A check can be repeated. */
 export const retrySettings: readonly Setting[] = [
-  {
-    field: 'retry_on',
-    value: authzCall.retryOn.join(','),
-    why: 'hides a restart of one of several account-authz',
-  },
+  { field: 'retry_on', value: authzCall.retryOn.join(','), why: 'hides a restart of one of several account-authz' },
   { field: 'num_retries', value: authzCall.retries, accepts: { absent: true, least: 1 } },
   {
     field: 'retry_back_off',

@@ -149,10 +149,7 @@ export const nothingElse = above('Deny by default. Nothing is behind this route,
 
 /** Turns the check and the guard behind it off. */
 export function unchecked(guard: string = filterNames.guard): Members {
-  return {
-    [filterNames.extAuthz]: uncheckedByExtAuthz,
-    [guard]: typed('filters.http.rbac.v3.RBACPerRoute'),
-  };
+  return { [filterNames.extAuthz]: uncheckedByExtAuthz, [guard]: typed('filters.http.rbac.v3.RBACPerRoute') };
 }
 
 function literal(text: string): string {

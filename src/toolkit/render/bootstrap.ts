@@ -75,9 +75,7 @@ function bootstrap(settings: EnvoySettings): Members {
 
 /** On [::] Envoy takes IPv4 too. */
 function listenerAddress({ host, port }: EnvoySettings['listen']): Members {
-  return {
-    socket_address: { address: host, port_value: port, ipv4_compat: host === '::' ? true : undefined },
-  };
+  return { socket_address: { address: host, port_value: port, ipv4_compat: host === '::' ? true : undefined } };
 }
 
 function readiness({ listen, readinessPort }: EnvoySettings): Members {

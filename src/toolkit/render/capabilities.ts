@@ -55,11 +55,7 @@ const ofTheirOwn: DataPlane['instead'] = {
 
 const istio: DataPlane = {
   title: 'istio',
-  can: {
-    ...envoy.can,
-    upgrades: 'WebSocket, always',
-    requestTimeout: 'VirtualService',
-  },
+  can: { ...envoy.can, upgrades: 'WebSocket, always', requestTimeout: 'VirtualService' },
   lost: [
     'Istio merges an EnvoyFilter by the name of the filter: the workload must have no other ext_authz, and no second CUSTOM provider.',
   ],
@@ -100,11 +96,7 @@ const waypoint: DataPlane = {
 
 const envoyGateway: DataPlane = {
   title: 'envoy-gateway',
-  can: {
-    ...envoy.can,
-    guard: undefined,
-    upgrades: 'WebSocket, always',
-  },
+  can: { ...envoy.can, guard: undefined, upgrades: 'WebSocket, always' },
   lost: [
     'It does not limit what an answer of account-authz changes, and does not remove trailers: docs/deploy/envoy-gateway.md has a patch.',
   ],

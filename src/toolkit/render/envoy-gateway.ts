@@ -117,10 +117,7 @@ function securityPolicy(settings: RenderSettings): Members {
       recomputeRoute: 'clear_route_cache',
       headersToExtAuth: { from: 'allowed_headers', value: inline(shownHeaders) },
     }),
-    grpc: {
-      backendRefs: [inline(serviceReference(settings))],
-      backendSettings,
-    },
+    grpc: { backendRefs: [inline(serviceReference(settings))], backendSettings },
   };
   return policy(settings, name, { extAuth });
 }
@@ -132,9 +129,7 @@ const backendSettings: Members = {
     {
       numRetries: authzCall.retries,
       retryOn: inline({ triggers: authzCall.retryOn }),
-      perRetry: inline({
-        backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) },
-      }),
+      perRetry: inline({ backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) } }),
     },
     'a check can be repeated; hides a restart of one of several account-authz',
   ),

@@ -150,9 +150,7 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   ];
   const metrics = above(
     'Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.',
-    {
-      to: [operation({ ports: [String(settings.authzAdmin.port)], methods: ['GET'], paths: ['/metrics'] })],
-    },
+    { to: [operation({ ports: [String(settings.authzAdmin.port)], methods: ['GET'], paths: ['/metrics'] })] },
   );
   return [
     custom({ paths }),

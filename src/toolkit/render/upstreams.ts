@@ -90,9 +90,7 @@ function clustersOf(
     ...toMembers(hostSettings(fullName, address)),
     connect_timeout: isShadow ? '10s' : '1s',
     ...toMembers(endpointSettings(fullName, address)),
-    typed_extension_protocol_options: {
-      [protocolOptions]: typed('upstreams.http.v3.HttpProtocolOptions', options),
-    },
+    typed_extension_protocol_options: { [protocolOptions]: typed('upstreams.http.v3.HttpProtocolOptions', options) },
     circuit_breakers: above(
       'As many as clients may open: behind 1,024 event streams (the default) each further request would wait without an answer.',
       { thresholds: [inline({ max_connections: most, max_pending_requests: most, max_requests: most })] },

@@ -84,14 +84,7 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
     isDue || mayBeEarly,
     world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch starts without a reason',
   );
-  return {
-    ...world,
-    inFlight: fetch,
-    fetchStartedMs: nowMs,
-    isEarly: !isDue,
-    isAsked: false,
-    isChanged: false,
-  };
+  return { ...world, inFlight: fetch, fetchStartedMs: nowMs, isEarly: !isDue, isAsked: false, isChanged: false };
 }
 
 function checkAsked(before: World, after: World, kid: string): void {

@@ -107,12 +107,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
       const headers: Record<string, string[]> = { 'x-request-id': [requestId] };
       for (const [name, value] of request.headers ?? []) headers[name] = [...(headers[name] ?? []), value];
       if (request.authorization !== undefined) headers.authorization = [request.authorization];
-      const message = checkRequest({
-        method: request.method ?? 'GET',
-        path: request.path ?? path,
-        headers,
-        raw: true,
-      });
+      const message = checkRequest({ method: request.method ?? 'GET', path: request.path ?? path, headers, raw: true });
       const { denied_response, ok_response, dynamic_metadata } = await client.check(message);
       const words = dynamic_metadata?.fields ?? {};
       const sent = denied_response ?? ok_response;

@@ -658,9 +658,7 @@ export const holes: Readonly<Record<string, Readonly<Record<string, Hole>>>> = {
       'not judged',
       p =>
         set(p.upstream, {
-          transport_socket: upstreamTls({
-            validation_context: { trust_chain_verification: 'ACCEPT_UNTRUSTED' },
-          }),
+          transport_socket: upstreamTls({ validation_context: { trust_chain_verification: 'ACCEPT_UNTRUSTED' } }),
         }),
     ],
     'TLS of version 1.0': [

@@ -5,13 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { ask } from '../../../src/toolkit/verify/ask.ts';
 
-const planned = {
-  kind: 'no token',
-  name: 'GET /x',
-  target: '/x',
-  host: 'x',
-  headers: [],
-} as const;
+const planned = { kind: 'no token', name: 'GET /x', target: '/x', host: 'x', headers: [] } as const;
 
 describe('ask', () => {
   let server: Server | undefined;

@@ -120,9 +120,7 @@ export const afterCheck: Mistakes = {
         filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [{ remove: 'x-auth-acc' }] } }),
       ),
   },
-  'path-rewrite': {
-    'a prefix rewrite': p => set(p.routes[0].route, { prefix_rewrite: '/' }),
-  },
+  'path-rewrite': { 'a prefix rewrite': p => set(p.routes[0].route, { prefix_rewrite: '/' }) },
   'upstream-by-request': {
     'a protected route with a weighted cluster that a header names': p => {
       remove(p.routes[0].route, 'cluster');
@@ -138,7 +136,5 @@ export const afterCheck: Mistakes = {
         },
       }),
   },
-  'internal-redirect': {
-    'L-025 internal redirects': p => set(p.routes[0].route, { internal_redirect_policy: {} }),
-  },
+  'internal-redirect': { 'L-025 internal redirects': p => set(p.routes[0].route, { internal_redirect_policy: {} }) },
 };

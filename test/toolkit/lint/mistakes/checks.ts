@@ -54,9 +54,7 @@ export const checks: Mistakes = {
   'enable-dynamic-metadata-ingestion': {
     'discarded dynamic metadata': p => set(p.check, { enable_dynamic_metadata_ingestion: false }),
   },
-  'validate-mutations': {
-    'mutations without validation': p => remove(p.check, 'validate_mutations'),
-  },
+  'validate-mutations': { 'mutations without validation': p => remove(p.check, 'validate_mutations') },
   'header-hidden': {
     // The headers that account-authz receives and may change.
     'a hidden account header': p => p.check.allowed_headers.patterns.splice(5, 3, { exact: 'content-type' }),
@@ -84,14 +82,9 @@ export const checks: Mistakes = {
   },
   'foreign-check-same-name': {
     'another ext_authz of the same name, as Istio makes of two CUSTOM providers': p =>
-      p.filters.unshift({
-        ...copyOf(p.filters[1]),
-        typed_config: { ...p.check, ...silent('opa') },
-      }),
+      p.filters.unshift({ ...copyOf(p.filters[1]), typed_config: { ...p.check, ...silent('opa') } }),
   },
-  'mutation-rules-missing': {
-    'missing mutation rules': p => remove(p.check, 'decoder_header_mutation_rules'),
-  },
+  'mutation-rules-missing': { 'missing mutation rules': p => remove(p.check, 'decoder_header_mutation_rules') },
   'mutation-rules-wrong': {
     'mutation rules without the look-alikes': p =>
       set(p.check.decoder_header_mutation_rules, { allow_expression: { regex: '^(x-auth-.*|authorization)$' } }),

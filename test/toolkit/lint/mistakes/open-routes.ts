@@ -69,9 +69,7 @@ export const openRoutes: Mistakes = {
         }),
       }),
   },
-  'admin-exposed': {
-    'the admin interface on ::': p => set(p.root.admin.address.socket_address, { address: '::' }),
-  },
+  'admin-exposed': { 'the admin interface on ::': p => set(p.root.admin.address.socket_address, { address: '::' }) },
   'nothing-checked': {
     'a bootstrap unrelated to the service': p => [
       dropCheck(p.manager),

@@ -20,9 +20,7 @@ export const silent = (cluster_name: string) => ({
   enable_dynamic_metadata_ingestion: false,
 });
 export const removal = {
-  mutations: {
-    request_mutations: [{ remove_on_match: { key_matcher: { prefix: 'X-AUTH-', ignore_case: true } } }],
-  },
+  mutations: { request_mutations: [{ remove_on_match: { key_matcher: { prefix: 'X-AUTH-', ignore_case: true } } }] },
 };
 export const toRemoval = (name: string) => ({ remove: name });
 export const notEnforced = (key: string) => ({

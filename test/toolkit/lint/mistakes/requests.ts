@@ -7,9 +7,7 @@ export const requests: Mistakes = {
     // The connection manager.
     'a missing normalize_path': p => remove(p.manager, 'normalize_path'),
   },
-  'merge-slashes': {
-    'a missing merge_slashes': p => remove(p.manager, 'merge_slashes'),
-  },
+  'merge-slashes': { 'a missing merge_slashes': p => remove(p.manager, 'merge_slashes') },
   'path-with-escaped-slashes-action': {
     'a missing action for escaped slashes': p => remove(p.manager, 'path_with_escaped_slashes_action'),
     'unescaping of escaped slashes': p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
@@ -46,9 +44,7 @@ export const requests: Mistakes = {
     'O-015 kept method overrides in trailers': p => p.trailers.splice(2, 1),
     'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(4, 1, toRemoval('x-account-id')),
     'a removal only from response trailers': p =>
-      set(p.filters[0].typed_config, {
-        mutations: { response_trailers_mutations: p.trailers },
-      }),
+      set(p.filters[0].typed_config, { mutations: { response_trailers_mutations: p.trailers } }),
   },
   'owned-header-removed': {
     'the token removed by a filter before the check': p =>

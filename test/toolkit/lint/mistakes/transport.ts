@@ -26,9 +26,7 @@ export const transport: Mistakes = {
       }),
     ],
   },
-  'connect-timeout': {
-    'a long connect timeout': p => set(p.authz, { connect_timeout: '0.5s' }),
-  },
+  'connect-timeout': { 'a long connect timeout': p => set(p.authz, { connect_timeout: '0.5s' }) },
   'authz-address': {
     'a port that differs from the configuration': p =>
       set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, { port_value: 9193 }),
