@@ -39,12 +39,12 @@ if (values.help) {
 process.setMaxListeners(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-/** New tokens: more than the cache holds, so that each is evicted before it comes again. */
+/** Many short rounds, as a shared machine changes its pace within seconds. New tokens: more than the cache holds, so that each is evicted before it comes again. */
 const whole = {
-  rounds: 8,
+  rounds: 32,
   fewRounds: 4,
-  seconds: 1.5,
-  warmSeconds: 0.5,
+  seconds: 0.5,
+  warmSeconds: 0.05,
   sidecarSeconds: 20,
   rotation: 10_000,
   newTokens: 24_000,
@@ -127,7 +127,8 @@ async function inTurn<Item extends { readonly name: string }, Value>(
   const taken = new Map<string, Value[]>(items.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
     console.error(`${what}, round ${round + 1} of ${rounds}`);
-    for (const item of items) taken.get(item.name)?.push(await take(item));
+    // Back and forth, so that no item always comes behind the same one.
+    for (const item of round % 2 === 0 ? items : items.toReversed()) taken.get(item.name)?.push(await take(item));
   }
   return taken;
 }

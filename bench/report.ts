@@ -26,13 +26,16 @@ interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
+  /** The median of endless rounds lies between these with 95 % (ranks of the binomial distribution). */
+  readonly low: number;
+  readonly high: number;
 }
 
 interface Floor {
   readonly text: string;
   readonly bound: string;
   readonly spread: Spread | undefined;
-  /** `undecided`: a ratio whose rounds lie on both sides of the bound. */
+  /** `undecided`: a ratio of which the rounds do not show on which side of the bound it lies. */
   readonly verdict: 'met' | 'NOT MET' | 'undecided' | 'not measured' | 'not evaluated';
   readonly show: (value: number) => string;
 }
@@ -44,7 +47,17 @@ function spreadOf(values: readonly number[]): Spread | undefined {
   const sorted = values.filter(Number.isFinite).toSorted((one, other) => one - other);
   const [min, max, half] = [sorted[0], sorted.at(-1), (sorted.length - 1) / 2];
   if (min === undefined || max === undefined) return undefined;
-  return { median: ((sorted[Math.floor(half)] ?? min) + (sorted[Math.ceil(half)] ?? max)) / 2, min, max };
+  const [below, above] = [
+    Math.floor(half - 0.98 * Math.sqrt(sorted.length)),
+    Math.ceil(half + 0.98 * Math.sqrt(sorted.length)),
+  ];
+  return {
+    median: ((sorted[Math.floor(half)] ?? min) + (sorted[Math.ceil(half)] ?? max)) / 2,
+    min,
+    max,
+    low: sorted[below] ?? min,
+    high: sorted[above] ?? max,
+  };
 }
 
 /** Round by round, so that a disturbance affects both. */
@@ -66,7 +79,7 @@ export function floorsOf({ isWhole, calls, envoy, memory, start }: Results): rea
     const show = (measured: number): string => (unit === '×' ? times(measured) : `${whole(measured)} ${unit}`);
     const verdictOf = (measured: Spread): Floor['verdict'] => {
       if (!isWhole) return 'not evaluated';
-      if (unit === '×' && reaches(measured.min) !== reaches(measured.max)) return 'undecided';
+      if (unit === '×' && reaches(measured.low) !== reaches(measured.high)) return 'undecided';
       return reaches(measured.median) ? 'met' : 'NOT MET';
     };
     const verdict = spread === undefined ? 'not measured' : verdictOf(spread);
@@ -112,12 +125,12 @@ export function tablesOf(results: Results): readonly { readonly title: string; r
   const { calls, envoy, memory, start, contenders } = results;
   const titleOf = (name: string): string => contenders.find(each => each.name === name)?.title ?? name;
   const floors: Table = {
-    columns: [left('floor'), right('bound'), right('measured'), right('min … max'), left('')],
+    columns: [left('floor'), right('bound'), right('measured'), right('95 %'), left('')],
     rows: floorsOf(results).map(({ text, bound, spread, verdict, show }) => [
       cell(text),
       cell(bound),
       cell(spread === undefined ? '–' : show(spread.median), 'strong'),
-      cell(spread === undefined ? '' : range(spread, show), 'dim'),
+      cell(spread === undefined ? '' : `${show(spread.low)} … ${show(spread.high)}`, 'dim'),
       cell(verdict, verdict === 'met' ? 'good' : verdict === 'NOT MET' ? 'bad' : 'dim'),
     ]),
   };
@@ -168,7 +181,7 @@ export function toPage(results: Results): string {
     '',
     `Written by \`npm run bench\`; what it measures and how: [docs/dev/performance.md](../docs/dev/performance.md). ${results.about}.`,
     '',
-    'Medians of the rounds. *undecided*: the bound lies within the spread of the rounds, so the ratio decides nothing. *of its core*: far below 100 %, something else was the bottleneck.',
+    'Medians of the rounds, ratios within each round first. *95 %*: where the median of endless rounds lies. *undecided*: the bound lies there too. *of its core*: far below 100 %, something else was the bottleneck.',
     '',
     '![Throughput and CPU time a call](results/calls.svg)',
     '',
