@@ -79,12 +79,12 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
 
   const match = matchRoutes(policy.routes, target);
   const request = { facts, query: target.query, match };
-  const accounts: Account[] = [];
+  let accounts: readonly Account[] = [];
   // All that makes a request invalid is found before a host or a route is unknown.
   let unknown: Refusal | undefined;
   for (const place of policy.places) {
     const named = place.read(request);
-    if (!('kind' in named)) accounts.push(...named);
+    if (!('kind' in named)) accounts = accounts.length === 0 ? named : [...accounts, ...named];
     else if (named.reason === 'request_invalid') return refused(named);
     else unknown ??= named;
   }

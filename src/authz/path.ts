@@ -43,7 +43,7 @@ export function parseRequestTarget(target: string): RequestTarget | Refusal {
   if (decoded?.some((text, i) => text !== segments[i] && /^[\s.]+$/.test(text)))
     return refusal('request_invalid', 'a segment of nothing but dots and white space');
   const query = mark === -1 ? '' : target.slice(mark + 1);
-  if (query.split('&', maxParameters + 1).length > maxParameters)
+  if (query.length >= maxParameters && query.split('&', maxParameters + 1).length > maxParameters)
     return refusal('request_invalid', `more than ${maxParameters} query parameters`);
   return { kind: 'target', segments, decoded, query };
 }
@@ -68,7 +68,7 @@ function decodeWidePath(path: string): string | undefined {
 
 // A decoded path has the slashes that were sent: an encoded one is outside the grammar.
 function segmentsOf(path: string): string[] {
-  const segments = path.split('/').slice(1);
+  const segments = path.slice(1).split('/');
   if (segments.at(-1) === '') segments.pop();
   return segments;
 }

@@ -22,6 +22,8 @@ export interface RouteDefinition {
 
 export interface Route {
   readonly template: RouteTemplate;
+  /** The segments of the template that are the account. */
+  readonly accountsAt: readonly number[];
   /** The only roles that may call; undefined allows every role. */
   readonly roles: ReadonlySet<string> | undefined;
   /** Whether a parameter other than the account, and `/*`, may match a segment outside the strict grammar. */
@@ -43,13 +45,7 @@ export interface RouteMatch {
 
 /** The segment at every `:account_id` of every matching template. */
 export function accountSegments({ routes, segments }: RouteMatch): readonly string[] {
-  const found: string[] = [];
-  for (const { template } of routes) {
-    for (const [i, { kind }] of template.segments.entries()) {
-      if (kind === 'account') found.push(segments[i] ?? '');
-    }
-  }
-  return found;
+  return routes.flatMap(({ accountsAt }) => accountsAt.map(i => segments[i] ?? ''));
 }
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
@@ -100,6 +96,7 @@ export function compileRoutes(
     }
     const route = {
       template,
+      accountsAt: template.segments.flatMap(({ kind }, i) => (kind === 'account' ? i : [])),
       roles: roles && new Set(roles),
       scopes: scopes && new Set(scopes),
       isWide: characters === 'rfc3986',
@@ -125,8 +122,8 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
   const cut: RankedRoute[] = [];
   const grants: string[] = [];
   let reached: Reached = { exact: [root], loose: [] };
-  for (const [i, segment] of segments.entries()) {
-    if (reached.exact.length === 0 && reached.loose.length === 0) break;
+  for (let i = 0; i < segments.length && reached.exact.length + reached.loose.length > 0; i += 1) {
+    const segment = segments[i] ?? '';
     reached = step(reached, segment, decoded === undefined ? segment.toLowerCase() : foldCase(decoded[i] ?? ''));
     for (const { subtrees, subtreeGrants } of reached.exact) {
       if (subtrees !== undefined) matching.push(...subtrees);
@@ -147,10 +144,11 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
     return refusal('request_invalid', 'the path matches a route only if a segment is trimmed or cut at a sign');
   if (decoded !== undefined && !permitWide(matching, segments))
     return refusal('request_invalid', 'a character that not every matching route permits');
-  matching.sort((one, other) => one.order - other.order);
-  const [first, ...others] = matching;
+  if (matching.some(({ order }, i) => order < (matching[i - 1]?.order ?? 0)))
+    matching.sort((one, other) => one.order - other.order);
+  const [first] = matching;
   if (first === undefined) return refusal('route_unknown', 'no route matches');
-  const mostSpecific = others.reduce((best, each) => (each.length > best.length ? each : best), first);
+  const mostSpecific = matching.reduce((best, each) => (each.length > best.length ? each : best), first);
   return {
     kind: 'match',
     route: mostSpecific.route.template.text,
@@ -198,36 +196,44 @@ interface LooseNode {
 
 const none: readonly RouteNode[] = [];
 
+/** Where one element is usual: V8 makes room for 17 in an empty array that grows. */
+function added<Item>(list: Item[] | undefined, item: Item): Item[] {
+  if (list === undefined) return [item];
+  list.push(item);
+  return list;
+}
+
 /** `sent` is the segment as sent, `folded` the same decoded and in one case. */
 function step({ exact, loose }: Reached, sent: string, folded: string): Reached {
-  const next = { exact: [] as RouteNode[], loose: [] as LooseNode[] };
+  let exactNext: RouteNode[] | undefined;
+  const looseNext: LooseNode[] = [];
   const trimmed = folded.trim();
   const isTrimmed = trimmed !== folded;
   let mayCut = loose.length > 0;
   let isName = false;
   for (const { literals, parameter } of exact) {
-    if (parameter !== undefined) next.exact.push(parameter);
+    if (parameter !== undefined) exactNext = added(exactNext, parameter);
     if (literals !== undefined) mayCut = true;
     for (const node of literals?.get(trimmed) ?? none) {
-      if (node.literal !== sent) next.loose.push({ node, isCut: isTrimmed });
+      if (node.literal !== sent) looseNext.push({ node, isCut: isTrimmed });
       else {
-        next.exact.push(node);
+        exactNext = added(exactNext, node);
         isName ||= node.isOfRoute;
       }
     }
   }
   for (const { node, isCut } of loose) {
-    if (node.parameter !== undefined) next.loose.push({ node: node.parameter, isCut });
-    for (const child of node.literals?.get(trimmed) ?? none)
-      next.loose.push({ node: child, isCut: isCut || isTrimmed });
+    if (node.parameter !== undefined) looseNext.push({ node: node.parameter, isCut });
+    for (const child of node.literals?.get(trimmed) ?? none) looseNext.push({ node: child, isCut: isCut || isTrimmed });
   }
   // Django REST framework serves settings.json as settings and export.csv.json as export.csv in the format json, Google's APIs have methods
   // such as settings:reset. Where the API has a name with the sign, the segment is that name.
+  const next = { exact: exactNext ?? none, loose: looseNext };
   if (isName || !mayCut || !sign.test(trimmed)) return next;
   for (const { literals, lengths } of [...exact, ...loose.map(({ node }) => node)]) {
     for (const length of lengths ?? [])
       if (sign.test(trimmed.charAt(length)))
-        for (const node of literals?.get(trimmed.slice(0, length)) ?? none) next.loose.push({ node, isCut: true });
+        for (const node of literals?.get(trimmed.slice(0, length)) ?? none) looseNext.push({ node, isCut: true });
   }
   return next;
 }

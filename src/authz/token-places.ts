@@ -145,10 +145,13 @@ function toTokenPlace(setting: TokenPlaceSetting): TokenPlace {
 
 /** Refuses more than one value, whether a token may be there or not. Envoy joins several Authorization lines with a comma. */
 function refuseAmbiguousAuthorization(headers: RequestHeaders): Refusal | undefined {
-  const present = headers.get('authorization')?.filter(isPresent) ?? [];
-  if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
-  if (present.some(value => value.includes(','))) return refusal('request_invalid', 'a comma in Authorization');
-  return undefined;
+  let value: string | undefined;
+  for (const line of headers.get('authorization') ?? []) {
+    if (!isPresent(line)) continue;
+    if (value !== undefined) return refusal('request_invalid', 'more than one Authorization');
+    value = line;
+  }
+  return value?.includes(',') ? refusal('request_invalid', 'a comma in Authorization') : undefined;
 }
 
 // One space or more separates token and scheme, which is case-insensitive (RFC 9110 sections 11.1 and 11.4).

@@ -7,7 +7,6 @@ import { answerOf, type Reason, refusal } from '../authz/refusal.ts';
 import { type RequestFacts, singleHeader } from '../authz/request-facts.ts';
 import type { Answers } from '../envoy/answers.ts';
 import type { CheckResult, Engine } from './engine.ts';
-import { parseTraceParent } from './trace-context.ts';
 
 /** The source of a log line, metrics and a span. */
 export interface CheckRecord {
@@ -26,8 +25,7 @@ export interface CheckRecord {
   readonly kid: string | undefined;
   readonly cache: 'hit' | 'miss' | undefined;
   readonly durationMs: number;
-  readonly traceId: string | undefined;
-  /** The header that `traceId` was read from, and the `tracestate` beside it. */
+  /** As it was sent, and the `tracestate` beside it. */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
 }
@@ -124,7 +122,6 @@ function toRecord(result: CheckResult, facts: RequestFacts, metadata: CallMetada
     kid,
     cache,
     durationMs: call.durationMs,
-    traceId: parseTraceParent(traceparent)?.traceId,
     traceparent,
     tracestate: ofCall === undefined ? sentState : textOf(metadata, 'tracestate'),
   };

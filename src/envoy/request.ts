@@ -234,9 +234,13 @@ function linesOf(message: string, places: readonly HeaderPlace[], name: string):
 }
 
 function toRequestHeaders({ message, mapHeaders, listHeaders }: Reading): RequestHeaders {
+  let names: readonly string[] | undefined;
   return {
     get: name => linesOf(message, listHeaders, name) ?? linesOf(message, mapHeaders, name),
-    keys: () => (mapHeaders.length === 0 ? listHeaders : [...listHeaders, ...mapHeaders]).map(({ name }) => name),
+    keys() {
+      names ??= (mapHeaders.length === 0 ? listHeaders : [...listHeaders, ...mapHeaders]).map(({ name }) => name);
+      return names;
+    },
   };
 }
 

@@ -160,13 +160,15 @@ export function createIdentityHeaders(prefix: string, forwardClaims: ForwardClai
     all,
     lookAlikes,
     strayNames(received) {
-      const found = new Set<string>();
+      let found: Set<string> | undefined;
       for (const name of received) {
         if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
         // Envoy forwards no invalid name, and rejects a whole response that contains one.
-        if (headerName.test(name)) found.add(name);
+        if (!headerName.test(name)) continue;
+        found ??= new Set();
+        found.add(name);
       }
-      return [...found];
+      return found === undefined ? [] : [...found];
     },
   };
 }

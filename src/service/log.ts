@@ -1,6 +1,7 @@
 // The log: one JSON line per check on standard output. No token, header or query string; foreign text is bounded and escaped.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { CheckRecord } from '../check/check.ts';
+import { parseTraceParent } from '../check/trace-context.ts';
 import { printable, printableMembers } from '../text/printable.ts';
 
 export type { Logger } from 'pino';
@@ -29,7 +30,7 @@ export function createLogger(settings: LogSettings, destination: DestinationStre
 /** Writes the decision line of a check. */
 export function logCheck(logger: Logger, settings: LogSettings, record: CheckRecord): void {
   if (record.decision === 'allow' && !settings.allowed) return;
-  const { requestId, decision, reason, detail, found, method, route, principal, kid, cache, durationMs, traceId } =
+  const { requestId, decision, reason, detail, found, method, route, principal, kid, cache, durationMs, traceparent } =
     record;
   const line = {
     requestId,
@@ -42,7 +43,7 @@ export function logCheck(logger: Logger, settings: LogSettings, record: CheckRec
     kid: kid === undefined ? undefined : printable(kid),
     cache,
     durationMs: Math.round(durationMs * 1000) / 1000,
-    traceId,
+    traceId: parseTraceParent(traceparent)?.traceId,
   };
   if (decision === 'unavailable') logger.warn(line, 'check');
   else logger.info(line, 'check');

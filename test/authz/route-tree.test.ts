@@ -278,5 +278,6 @@ function toDefinition(text: string): RouteDefinition {
 function toRoute({ path, roles, characters }: RouteDefinition): Route {
   const template = parseRouteTemplate(path);
   if (template.kind === 'problem') throw new Error(template.problem);
-  return { template, roles: roles && new Set(roles), scopes: undefined, isWide: characters === 'rfc3986' };
+  const accountsAt = template.segments.flatMap(({ kind }, i) => (kind === 'account' ? i : []));
+  return { template, accountsAt, roles: roles && new Set(roles), scopes: undefined, isWide: characters === 'rfc3986' };
 }

@@ -34,7 +34,6 @@ function record(changes: Partial<CheckRecord> = {}): CheckRecord {
     kid: 'secret-kid',
     cache: 'hit',
     durationMs: 1.25,
-    traceId: undefined,
     traceparent: undefined,
     tracestate: undefined,
     ...changes,

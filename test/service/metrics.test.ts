@@ -58,7 +58,6 @@ describe('decisions since start', () => {
     method: 'GET',
     cache: 'hit',
     durationMs: 0.2,
-    traceId: undefined,
     traceparent: undefined,
     tracestate: undefined,
   };

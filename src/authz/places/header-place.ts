@@ -35,8 +35,9 @@ export function hasLookAlike(names: readonly string[], headers: RequestHeaders):
   if (names.length === 0) return false;
   for (const shown of headers.keys()) {
     // A look-alike has the length of the name, so other headers cost nothing.
-    if (!names.some(({ length }) => length === shown.length)) continue;
-    if (/[^a-z0-9-]/.test(shown) && names.includes(shown.replaceAll(/[^a-z0-9]/g, '-'))) return true;
+    for (const name of names)
+      if (name.length === shown.length && /[^a-z0-9-]/.test(shown) && shown.replaceAll(/[^a-z0-9]/g, '-') === name)
+        return true;
   }
   return false;
 }
