@@ -171,7 +171,7 @@ describe('any bytes', () => {
     const payloads = fc.oneof(
       editedJson(known, ['acct1', 'a  b', '10', { acct2: {} }, { roles: 'owner' }, { sub: 'agent' }]),
       editedBytes(
-        known.map(each => Buffer.from(JSON.stringify(each))),
+        known.map(it => Buffer.from(JSON.stringify(it))),
         [...jsonWords, '"acct1"', '"orgs":', '"roles":'],
       ),
     );
@@ -209,8 +209,8 @@ describe('any bytes', () => {
     const sets = fc.oneof(
       editedJson(known, ['oct', 'HS256', 'none', 'P-521', 'secp256k1', 'AQ', 'AQAB', 'enc']),
       editedBytes(
-        known.map(each => Buffer.from(JSON.stringify(each))),
-        [...jsonWords, '"k":"AA"', '"d":"AA"', '{"keys":['],
+        known.map(set => Buffer.from(JSON.stringify(set))),
+        [...jsonWords, '"k":"A"', '"d":"A"', '{"keys":['],
       ),
     );
     expect((await parseKeySet(Buffer.from(JSON.stringify(known[0])), keyAlgorithms)).kind).to.not.equal('problem');

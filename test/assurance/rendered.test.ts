@@ -48,11 +48,7 @@ interface Generated {
 
 const written: fc.Arbitrary<Generated> = fc
   .record({
-    routes: fc.uniqueArray(template.map(toRoute), {
-      minLength: 1,
-      maxLength: 4,
-      selector: ({ path }) => shapeOf(path),
-    }),
+    routes: fc.uniqueArray(template.map(toRoute), { minLength: 1, maxLength: 4, selector: each => shapeOf(each.path) }),
     public: fc.option(
       fc.uniqueArray(
         fc.constantFrom('/open', '/open/all/*', '/@open/x.y').map(path => ({ path })),

@@ -96,16 +96,13 @@ describe('what the addressed account decides', () => {
   });
 
   it('is the token itself, where its scopes are wrong for this account alone', () => {
-    const problem = refusal(
-      'token_invalid',
-      'scope is a number and allowIntegerClaims is off, for the addressed account',
-    );
-    const scope: Identity['scope'] = { kind: 'byAccount', claimed: new Map([[account('acct1'), problem]]) };
+    const detail = 'scope is a number and allowIntegerClaims is off, for the addressed account';
+    const scope: Identity['scope'] = {
+      kind: 'byAccount',
+      claimed: new Map([[account('acct1'), refusal('token_invalid', detail)]]),
+    };
     const scoped = policy({ routes: [route('/a/:account_id/*')], scopes: { read: ['GET'] } });
-    expect(decide(scoped, { target: '/a/acct1' }, identity({ scope }))).to.include({
-      reason: 'token_invalid',
-      detail: problem.detail,
-    });
+    expect(decide(scoped, { target: '/a/acct1' }, identity({ scope }))).to.include({ reason: 'token_invalid', detail });
   });
 
   it('is the token itself, where its role is wrong for this account alone', () => {

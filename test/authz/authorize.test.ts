@@ -134,7 +134,7 @@ describe('admit and authorize', () => {
       ],
       ['the grammar before the route', worst, identity(), 'request_invalid'],
       [
-        'Authorization before the route',
+        'the token before the route',
         { target: '/x', headers: { authorization: 'a,b' } },
         identity(),
         'request_invalid',

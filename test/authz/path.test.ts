@@ -104,13 +104,8 @@ describe('parseRequestTarget', () => {
         fc.boolean(),
         fc.stringMatching(/^[^#]{0,20}$/),
         (segments, slash, query) => {
-          const path = `/${segments.join('/')}${slash ? '/' : ''}`;
-          expect(parseRequestTarget(`${path}?${query}`)).to.deep.equal({
-            kind: 'target',
-            segments,
-            decoded: undefined,
-            query,
-          });
+          const target = parseRequestTarget(`/${segments.join('/')}${slash ? '/' : ''}?${query}`);
+          expect(target).to.deep.equal({ kind: 'target', segments, decoded: undefined, query });
         },
       ),
     );

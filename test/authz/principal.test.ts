@@ -39,10 +39,7 @@ describe('isAccount', () => {
 
   it('refuses upper-case letters where account.case is lower, which a request may name all the same', () => {
     const lower = { dots: false, lower: true };
-    expect(['acme', 'a-1', 'Acme', 'acmE', 'a.b'].filter(text => isAccount(text, lower))).to.deep.equal([
-      'acme',
-      'a-1',
-    ]);
+    expect(['acme', 'a-1', 'Acme', 'acmE', 'a.b'].filter(it => isAccount(it, lower))).to.deep.equal(['acme', 'a-1']);
     expect(['ACME-1', 'Acme', '\u212a'].map(text => foldAccountCase(text, lower))).to.deep.equal([
       'acme-1',
       'acme',

@@ -151,12 +151,7 @@ describe('route tree', () => {
     ['a method of a literal that has signs itself', ['/a/*', '/a/b:c.d owner'], '/a/B:C.d:e', notWhole],
     ['signs of its literal alone', ['/a/*', '/a/b.c owner'], '/a/b.d', undefined],
     ['a longer name than its literal with signs', ['/a/*', '/a/b.c owner'], '/a/b.cd', undefined],
-    [
-      'a format of a name with signs that has one itself',
-      ['/a/*', '/a/b.c owner', '/a/b.c.json'],
-      '/a/b.c.json',
-      undefined,
-    ],
+    ['a format of a name with signs that has one', ['/a/*', '/a/b.c owner', '/a/b.c.json'], '/a/b.c.json', undefined],
     ['a format of a literal with signs before the account', ['/a.b/:account_id'], '/a.b.json/acct1', notWhole],
     ['a format in another case', ['/a/*', '/a/b.json owner'], '/a/b.JSON', notLiteral],
     ['a space behind a literal that has signs itself', ['+/a/*', '+/a/b.c owner'], '/a/b.c%20', notWhole],

@@ -66,10 +66,7 @@ describe('check', () => {
       'F-013 an unknown kind of decision',
       () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as CheckResult),
     ],
-    [
-      'an allow of nobody',
-      () => Promise.resolve({ ...allowed, decision: { kind: 'allow' } } as unknown as CheckResult),
-    ],
+    ['an allow of none', () => Promise.resolve({ ...allowed, decision: { kind: 'allow' } } as unknown as CheckResult)],
   ];
   for (const [name, decide] of faults) {
     it(`G-023 F-014 answers 503 internal after ${name}`, async () => {

@@ -27,11 +27,7 @@ describe('check-config --envoy-admin', () => {
 
   const refused: readonly (readonly [name: string, answer: RequestListener, problem: RegExp])[] = [
     ['an error', (_, answer) => answer.writeHead(503).end('x'), /: it answers 503 \[unreadable-file\]$/],
-    [
-      'a redirect',
-      (_, answer) => answer.writeHead(302, { location: '/' }).end(),
-      /: it answers 302 \[unreadable-file\]$/,
-    ],
+    ['a redirect', (_, to) => to.writeHead(302, { location: '/' }).end(), /: it answers 302 \[unreadable-file\]$/],
     [
       'something else than JSON',
       (_, answer) => answer.end('<p>hello'),

@@ -21,10 +21,7 @@ describe('check-config', () => {
     });
 
     it('accepts the bootstrap as JSON indented with tabs', async () => {
-      expect(await lint('envoy.json', JSON.stringify(parse(envoy), undefined, '\t'))).to.include({
-        code: 0,
-        stderr: '',
-      });
+      expect(await lint('envoy.json', JSON.stringify(parse(envoy), null, '\t'))).to.include({ code: 0, stderr: '' });
     });
 
     it('reports each dangerous setting with line, column and place, and exits 1', async () => {
@@ -70,17 +67,9 @@ describe('check-config', () => {
     });
 
     it('reports a missing route at the virtual hosts of the bootstrap', async () => {
-      const config = writeFixture(
-        'more.yaml',
-        `${example.replace(/^routes:\n/m, 'routes:\n  - path: /v2/billing/*\n')}`,
-      );
-      const { code, stderr } = await run(
-        'check-config',
-        '--config',
-        config,
-        '--envoy',
-        writeFixture('less.yaml', envoy),
-      );
+      const config = writeFixture('more.yaml', example.replace(/^routes:\n/m, 'routes:\n  - path: /v2/billing/*\n'));
+      const bootstrap = writeFixture('less.yaml', envoy);
+      const { code, stderr } = await run('check-config', '--config', config, '--envoy', bootstrap);
       expect(code).to.equal(1);
       const [, line] =
         /less\.yaml:(\d+):\d+: \S+virtual_hosts: have no route to the service for "\/v2\/billing\/\*": /.exec(stderr) ??

@@ -13,12 +13,7 @@ describe('the comparison at a reload', () => {
     ['nothing changed', {}, {}, false],
     ['an application more', { apps: ['web'] }, { apps: ['web', 'tv'] }, true],
     ['an application less', { apps: ['web', 'tv'] }, { apps: ['web'] }, false],
-    [
-      'another key source, which cannot be ordered',
-      {},
-      { 'issuers.0.jwksUrl': 'https://other.example.com/keys' },
-      true,
-    ],
+    ['another key source, which cannot be ordered', {}, { 'issuers.0.jwksUrl': 'https://other.test/keys' }, true],
   ];
   for (const [what, old, now, widens] of rows) {
     it(`says ${widens} where ${what}`, async () => {

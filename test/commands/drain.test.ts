@@ -64,13 +64,7 @@ describe('drain', () => {
   }
 
   it('goes on waiting when Envoy is too busy to say how many connections are open', async () => {
-    const { stdout, stderr } = await drainWith([
-      oneOpen,
-      oneOpen,
-      503,
-      oneOpen,
-      'listener.a.downstream_cx_active: 0\n',
-    ]);
+    const { stdout, stderr } = await drainWith([oneOpen, oneOpen, 503, oneOpen, 'listener.a.downstream_cx_active: 0']);
     expect({ stdout, stderr }).to.deep.equal({ stdout: 'no connection is open\n', stderr: '' });
   });
 

@@ -1,6 +1,5 @@
 // What the explain command reads beside the configuration: keys, a seed, the revocation list.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Outcome } from '../../lab/command.ts';
@@ -12,6 +11,7 @@ import { token as tokenOf } from '../../lab/token.ts';
 import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { locationKey } from '../../src/keys/key-source.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
@@ -121,9 +121,8 @@ describe('explain with keys and lists', () => {
     describe('with keys.cacheDirectory', () => {
       let directory: string;
       beforeEach(() => {
-        directory = mkdtempSync(join(tmpdir(), 'account-authz-explain-'));
+        directory = freshFolder();
       });
-      afterEach(() => rmSync(directory, { recursive: true }));
 
       it('are not written there', async () => {
         const config = serviceConfig(explain.lab.issuer, fullConfig({ keys: { cacheDirectory: directory } }));

@@ -200,11 +200,7 @@ describe('render envoy', () => {
     ['a Unix socket', { listen: 'unix:/run/account-authz/authz.sock' }, []],
     ['several routes', { routes: [{ path: '/a/:account_id' }, { path: '/b/*' }] }, []],
     ['a route that protects every path', { routes: [{ path: '/:account_id/*' }] }, []],
-    [
-      'other identity and account headers',
-      { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } },
-      [],
-    ],
+    ['other names of headers', { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } }, []],
     ['a forwarded token', { 'token.forward': true }, []],
     ['proxies, CORS and gRPC', {}, ['--trusted-hops', '1', ...cors]],
     ['HTTP/2 to the upstream', {}, ['--upstream-protocol', 'http2']],

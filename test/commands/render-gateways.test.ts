@@ -30,12 +30,7 @@ for (const [target, from, file] of [
       ]);
       expect(route.spec.rules[0].backendRefs[0]).to.include({ name: 'orders', port: 90 });
       expect(route.spec.rules[0].timeouts).to.deep.equal({ request: '0s' });
-      expect(open.spec.rules[0].matches.map(({ method }: Part) => method)).to.deep.equal([
-        'GET',
-        'HEAD',
-        'GET',
-        'POST',
-      ]);
+      expect(open.spec.rules[0].matches.map((each: Part) => each.method)).to.deep.equal(['GET', 'HEAD', 'GET', 'POST']);
     });
 
     it('serves a public path without dot segments, which not every data plane resolves first', async () => {

@@ -1,11 +1,11 @@
 // The render command with a changed smallest configuration, and places in what it prints.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { type Outcome, runCommand } from '../../lab/command.ts';
 import { changed, writeFixture } from '../../lab/config-file.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import type { Part } from '../toolkit/lint/shipped.ts';
 
 export const config = (changes: Readonly<Record<string, unknown>> = {}): string =>
@@ -38,7 +38,7 @@ export const openSettings = {
 
 /** The files that render writes for a target, by name. An argument may be several, between spaces. */
 export async function filesOf(target: string, ...words: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
-  const folder = mkdtempSync(join(tmpdir(), 'account-authz-target-'));
+  const folder = freshFolder();
   try {
     const args = words.flatMap(each => each.split(' '));
     const { code, stderr } = await render(target, ...args, '--out', folder);
@@ -46,6 +46,5 @@ export async function filesOf(target: string, ...words: readonly string[]): Prom
     const read = (name: string) => parseAllDocuments(readFileSync(join(folder, name), 'utf8')).map(each => each.toJS());
     return Object.fromEntries(readdirSync(folder).map(name => [name, read(name)]));
   } finally {
-    rmSync(folder, { recursive: true });
   }
 }

@@ -1,9 +1,9 @@
 // The render command: usage errors, and which files --out replaces.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { smallestConfig, writeFixture } from '../../lab/config-file.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { config, render } from './render-lab.ts';
 
 describe('render with invalid input', () => {
@@ -36,10 +36,7 @@ describe('render with invalid input', () => {
     ['envoy --cors-header idempotency-key', /--cors-header needs --cors-origin/],
     ['envoy --cors-expose x-total-count', /--cors-expose needs --cors-origin/],
     ['gateway-api --cors-expose x-total-count', /gateway-api has no .*--cors-expose/],
-    [
-      ['envoy', '--cors-origin', 'https://a.example', '--cors-expose', '*'],
-      /--cors-expose must be the name of a header/,
-    ],
+    [['envoy', '--cors-origin', 'https://a.example', '--cors-expose', '*'], /--cors-expose must be the name of a/],
     ['envoy --cors-origin https://*.example.com', /--cors-origin must be an origin .* no wildcard/],
     [
       ['envoy', '--cors-origin', 'https://a.example', '--cors-header', 'a b'],
@@ -82,14 +79,8 @@ describe('render with invalid input', () => {
     ['envoy --shadow --idle-timeout 5', /--shadow changes no answer, and --idle-timeout would: leave one of them out/],
     ['envoy --shadow --trusted-hops 1', /--shadow changes no answer, and --trusted-hops would/],
     ['istio --upgrade websocket', /istio has no setting like --upgrade: Istio takes WebSocket handshakes by itself/],
-    [
-      'istio --upstream /api=127.0.0.1:1',
-      /--upstream must have no path: route by path in a VirtualService, for istio$/m,
-    ],
-    [
-      'gateway-api --cors-origin https://app.example.com',
-      /gateway-api has no setting like --cors-origin: Cilium asks /,
-    ],
+    ['istio --upstream /api=127.0.0.1:1', /--upstream must have no path: .* in a VirtualService, for istio$/m],
+    ['gateway-api --cors-origin https://app.example.com', /gateway-api has no setting like --cors-origin: Cilium/],
     ['gateway-api --listen 0.0.0.0:1', /gateway-api has no setting like --listen: set the port of the Service/],
     ['gateway-api --idle-timeout 0', /--idle-timeout: the data plane has its own/],
     ['istio --grpc-web', /--grpc-web: name the port of the Service grpc-web$/m],
@@ -126,11 +117,7 @@ describe('render with invalid input', () => {
       'kubernetes --listen [::1]:8888',
       /--listen must not be loopback, where .* reach Envoy: write 0\.0\.0\.0:8888, for kubernetes$/m,
     ],
-    [
-      'envoy',
-      /listen of the configuration must have a port other than 0 \(any free port\)$/m,
-      { listen: '127.0.0.1:0' },
-    ],
+    ['envoy', /listen of the configuration must have a port other than 0 \(any/, { listen: '127.0.0.1:0' }],
     ['kubernetes', /listen of the configuration must be .*, for kubernetes$/m, service],
     ['istio', /listen of the configuration must be .*, for istio$/m, service],
     ...['', '/etc', '/etc/account-authz', '/etc/account-authz/run', '/etc/envoy', '/app'].map(
@@ -147,11 +134,7 @@ describe('render with invalid input', () => {
     [`istio --attach waypoint ${inMesh}`, /--upstream must be the Service that is checked/, service],
     [`istio ${waypoint}`, /public and protectedResource .* must be empty/, { ...service, ...open }],
     [`istio ${waypoint}`, /must not be loopback/],
-    [
-      'istio --attach waypoint --upstream orders:80',
-      /--namespace .* must name the namespace of account-authz/,
-      service,
-    ],
+    ['istio --attach waypoint --upstream orders:80', /--namespace .* must name the namespace of account/, service],
     [`istio --attach gateway ${inMesh}`, /--selector must have the labels/, service],
     [
       `istio --attach gateway --selector istio=edge ${inMesh}`,
@@ -188,9 +171,8 @@ describe('render with invalid input', () => {
 describe('render --out', () => {
   let folder: string;
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'account-authz-out-'));
+    folder = freshFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   const into = (out: string, ...options: readonly string[]) =>
     render('envoy', '--config', config(), '--out', out, ...options);

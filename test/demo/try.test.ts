@@ -1,10 +1,9 @@
 // `npm run try` as in the README, in front of a user's own service.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -15,6 +14,7 @@ import { startUpstream } from '../../demo/upstream.ts';
 import { programArguments } from '../../lab/compiled.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { secrets } from '../../lab/secrets.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -36,8 +36,7 @@ function runTry(out: string, ...args: readonly string[]): Promise<Outcome> {
 }
 
 describe('npm run try', () => {
-  const out = mkdtempSync(join(tmpdir(), 'account-authz-try-'));
-  after(() => rmSync(out, { recursive: true, force: true }));
+  const out = freshFolder();
 
   const own = (): string => mkdtempSync(join(out, 'own-'));
 

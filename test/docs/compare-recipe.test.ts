@@ -1,13 +1,13 @@
 // The pull-request check of docs/compare.md, run as it stands there against a repository of its own.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { builtFile } from '../../lab/built.ts';
 import { changed, smallestConfig } from '../../lab/config-file.ts';
 import { allPages } from '../../lab/document.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 const blocks = allPages().find(({ path }) => path === 'docs/compare.md')?.blocks ?? [];
 const script = blocks.find(({ text }) => text.startsWith('# compare-policy.sh'))?.text ?? '';
@@ -15,7 +15,7 @@ const workflow = blocks.find(({ language }) => language === 'yaml')?.text ?? '';
 
 describe('the pull-request check of docs/compare.md', function () {
   this.timeout(60_000);
-  let folder: string;
+  const folder = freshFolder();
   const git = (...args: readonly string[]): void => {
     execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], {
       cwd: folder,
@@ -25,7 +25,6 @@ describe('the pull-request check of docs/compare.md', function () {
   const write = (config: unknown): void => writeFileSync(join(folder, 'policy/config.yaml'), JSON.stringify(config));
 
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'account-authz-recipe-'));
     for (const name of ['policy', 'tools', 'bin']) mkdirSync(join(folder, name));
     writeFileSync(join(folder, 'tools/compare-policy.sh'), script);
     writeFileSync(
@@ -38,7 +37,6 @@ describe('the pull-request check of docs/compare.md', function () {
     git('add', '.');
     git('commit', '--message=policy');
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   function check(config: unknown, labels: string) {
     write(config);

@@ -1,21 +1,17 @@
 // The middleware of docs/upstream.md for Express, as a reader copies it: it gives the handler the identity, and refuses a request without one
 // and one whose account in the router is another.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import express from 'express';
 import { send } from '../../demo/http-client.ts';
 import { readSnippet } from '../../lab/document.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('the middleware of docs/upstream.md', () => {
-  let folder: string;
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-middleware-'));
-  });
-  after(() => rm(folder, { recursive: true, force: true }));
+  const folder = freshFolder();
 
   it('works in Express', async () => {
     const file = join(folder, 'identity.mjs');

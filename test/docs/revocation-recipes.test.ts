@@ -2,9 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -18,20 +17,18 @@ import { until } from '../../lab/until.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createFetchedList } from '../../src/revocation/fetched-list.ts';
 import { principal } from '../support/facts.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 const page = readFileSync(new URL('../../docs/revocation.md', import.meta.url), 'utf8');
 const example = fileURLToPath(new URL('../../docs/example/backchannel-logout.mjs', import.meta.url));
 const day = 86_400;
 
 describe('recipes of docs/revocation.md', () => {
-  const ends: (() => unknown)[] = [];
+  const ends = useEnds();
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-recipe-'));
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-    await rm(folder, { recursive: true });
+    folder = freshFolder();
   });
 
   /** The only block of shell under the heading. */

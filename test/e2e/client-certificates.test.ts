@@ -1,17 +1,17 @@
 // docs/client-certificates.md: a token that is bound to a client certificate, through real Envoys that ask clients for theirs.
 import { createHash, X509Certificate } from 'node:crypto';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
-import { fixtureFolder } from '../../lab/config-file.ts';
 import { readSnippet } from '../../lab/document.ts';
 import { envoyVersions } from '../../lab/envoy.ts';
 import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
 import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
 import { until } from '../../lab/until.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { useRunning } from '../support/use-running.ts';
 import { bearer, reasonOf, useLab } from './lab.ts';
 
@@ -22,10 +22,9 @@ for (const version of envoyVersions) {
   describe(`a token that is bound to a client certificate, behind Envoy ${version}`, () => {
     const suite = useLab();
     const { lab } = suite;
-    let folder: string;
+    const folder = freshFolder();
     let bound: string;
     const envoy = useRunning(async () => {
-      folder = await mkdtemp(join(fixtureFolder(), 'clients-'));
       const server = testCertificate({ name: 'server' });
       const files = { 'tls.crt': server.cert, 'tls.key': server.key, 'clients.crt': authority.cert };
       for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);

@@ -16,7 +16,7 @@ for (const overlay of ['envoy-sidecar', 'service', 'demo'] as const) {
   describe(`the Envoy and the product of the overlay ${overlay}`, () => {
     const files = useRunning(async () => {
       const files = await layOutFiles(await render(`k8s/overlays/${overlay}`));
-      return { ...files, stop: files.remove };
+      return { ...files, stop: () => undefined };
     });
     const lab = useRunning(async () => {
       const { issuers: _theirs, admin: _port, ...config } = parse(await readFile(files.config, 'utf8'));

@@ -1,12 +1,12 @@
 // The built product keeps nothing of a check that it has answered, and little of a long revocation list.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { checkRequest } from '../../lab/check-request.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { until } from '../../lab/until.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
 import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
@@ -22,10 +22,9 @@ describe('memory that is kept', function () {
   let service: ServiceProcess;
   let client: GrpcClient;
   let keptMegabytes: () => Promise<number>;
-  let folder: string;
+  const folder = freshFolder();
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-memory-'));
     await writeFile(join(folder, 'revoked.jsonl'), '');
     const config = { ...configuration(issuer.jwksUrl), revocation: { file: join(folder, 'revoked.jsonl') } };
     service = await startServiceProcess(config, { nodeOptions: await memoryNodeOptions() });
@@ -35,7 +34,6 @@ describe('memory that is kept', function () {
   after(async () => {
     client.close();
     await service.kill();
-    await rm(folder, { recursive: true });
   });
 
   it('does not grow with allowed checks, nor with refusals of ever new garbage', async () => {

@@ -1,15 +1,16 @@
 // Mutual TLS between a real Envoy and the built product, with the bootstrap and the files beside it that `render` makes for `tls`.
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Document, isMap } from 'yaml';
 import { runCommand } from '../../lab/command.ts';
-import { fixtureFolder, writeFixture } from '../../lab/config-file.ts';
+import { writeFixture } from '../../lab/config-file.ts';
 import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { clusterPath } from '../../lab/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { until } from '../../lab/until.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { useRunning } from '../support/use-running.ts';
 import { bearer, configuration, installEnvoys, onlyRequestOf, reasonOf, startLab } from './lab.ts';
@@ -28,7 +29,7 @@ describe('mTLS between Envoy and the service', () => {
   const secret = useRunning(async () => {
     await installEnvoys();
     const mount = await mountSecret(serviceSecret());
-    return { ...mount, stop: mount.remove };
+    return { ...mount, stop: () => undefined };
   });
   const tls = () => ({
     certFile: secret.path('tls.crt'),
@@ -55,7 +56,7 @@ describe('mTLS between Envoy and the service', () => {
     { issuedBy = clientCa, trusts = serverCa }: Files = {},
     edit?: (bootstrap: Document) => void,
   ): Promise<RunningEnvoy> {
-    const folder = await mkdtemp(join(fixtureFolder(), 'mtls-'));
+    const folder = freshFolder();
     const own = testCertificate({ name: 'envoy', authority: issuedBy });
     const files = { 'tls.crt': own.cert, 'tls.key': own.key, 'ca.crt': trusts.cert };
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);

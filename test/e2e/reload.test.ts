@@ -1,6 +1,5 @@
 // Configuration reload of the built product: by a file that Kubernetes swaps and by SIGHUP. Under load: test/service/service-reload-results.test.ts.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
@@ -10,6 +9,7 @@ import { type LogLine, type ServiceProcess, startServiceProcess } from '../../la
 import { testCertificate } from '../../lab/test-certificate.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
@@ -73,34 +73,30 @@ describe('reload of the built product', () => {
 
   it('loads a file that Kubernetes swaps, and refuses a bad one with all its problems in one line', async () => {
     const mount = await mountSecret({ 'config.yaml': stringify(config()) });
-    try {
-      await start(config(), { file: mount.path('config.yaml') });
-      expect(await reason()).to.equal('allowed');
+    await start(config(), { file: mount.path('config.yaml') });
+    expect(await reason()).to.equal('allowed');
 
-      await mount.update({ 'config.yaml': stringify(config({ apps: ['other'] })) });
-      await until(async () => (await reason()) === 'app_forbidden');
+    await mount.update({ 'config.yaml': stringify(config({ apps: ['other'] })) });
+    await until(async () => (await reason()) === 'app_forbidden');
 
-      await mount.update({ 'config.yaml': 'apps: []\ncolour: "s3cr3t"\n' });
-      await until(() => lines(service, refused).length === 1);
-      const file = mount.path('config.yaml');
-      const [line] = lines(service, refused);
-      expect(line?.problems).to.deep.equal([
-        `${file}:1:1: issuers: is required`,
-        `${file}:1:1: routes: is required`,
-        `${file}:1:1: roles: is required`,
-        `${file}:1:1: apps: must name at least one app`,
-        `${file}:2:1: colour: is not a known key: the keys here are listen, listenInsecure, tls, admin, issuers, token, keys, routes, public, account, roles, scopes, apps, protectedResource, revocation, identityHeaders, forwardClaims, cache, log, shutdown`,
-      ]);
-      expect(line?.count).to.equal(5);
-      expect(JSON.stringify(service.log())).to.not.contain('s3cr3t');
-      expect(await reason()).to.equal('app_forbidden');
-      expect([await reloads('success')(), await reloads('failure')()]).to.deep.equal([1, 1]);
+    await mount.update({ 'config.yaml': 'apps: []\ncolour: "s3cr3t"\n' });
+    await until(() => lines(service, refused).length === 1);
+    const file = mount.path('config.yaml');
+    const [line] = lines(service, refused);
+    expect(line?.problems).to.deep.equal([
+      `${file}:1:1: issuers: is required`,
+      `${file}:1:1: routes: is required`,
+      `${file}:1:1: roles: is required`,
+      `${file}:1:1: apps: must name at least one app`,
+      `${file}:2:1: colour: is not a known key: the keys here are listen, listenInsecure, tls, admin, issuers, token, keys, routes, public, account, roles, scopes, apps, protectedResource, revocation, identityHeaders, forwardClaims, cache, log, shutdown`,
+    ]);
+    expect(line?.count).to.equal(5);
+    expect(JSON.stringify(service.log())).to.not.contain('s3cr3t');
+    expect(await reason()).to.equal('app_forbidden');
+    expect([await reloads('success')(), await reloads('failure')()]).to.deep.equal([1, 1]);
 
-      await mount.update({ 'config.yaml': stringify(config()) });
-      await until(async () => (await reason()) === 'allowed');
-    } finally {
-      await mount.remove();
-    }
+    await mount.update({ 'config.yaml': stringify(config()) });
+    await until(async () => (await reason()) === 'allowed');
   });
 
   it('reads the file again on SIGHUP, and does nothing where its bytes are the same', async () => {
@@ -125,7 +121,7 @@ describe('reload of the built product', () => {
 
   it('tries a refused configuration again when a file that it names arrives', async () => {
     await start(config());
-    const folder = await mkdtemp(join(tmpdir(), 'account-authz-late-'));
+    const folder = freshFolder();
     const caFile = join(folder, 'ca.pem');
     const [own] = config().issuers as readonly Readonly<Record<string, unknown>>[];
     await service.configure(config({ issuers: [{ ...own, caFile }], apps: ['other'] }));
@@ -133,6 +129,5 @@ describe('reload of the built product', () => {
     expect(await reason()).to.equal('allowed');
     await writeFile(caFile, testCertificate({ isAuthority: true }).cert);
     await until(async () => (await reason()) === 'app_forbidden');
-    await rm(folder, { recursive: true });
   });
 });

@@ -1,13 +1,13 @@
 // The built product with a revocation list: at start, and mounted alone.
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { runProduct } from '../../lab/command.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { until } from '../../lab/until.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { useRunning } from '../support/use-running.ts';
 import { configuration, startIssuer } from './lab.ts';
 
@@ -17,12 +17,11 @@ describe('revocation list of the built product', () => {
   let service: ServiceProcess | undefined;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-revoked-'));
+    folder = freshFolder();
   });
   afterEach(async () => {
     await service?.kill();
     service = undefined;
-    await rm(folder, { recursive: true });
   });
 
   async function start(file: string): Promise<ServiceProcess> {

@@ -1,20 +1,19 @@
 // The Unix socket file of listen: its mode, and which existing files are removed or kept.
 import { once } from 'node:events';
-import { lstat, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, rename, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freeSocketPath, shareWithGroup } from '../../src/envoy/socket-file.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('socket file', () => {
   let folder: string;
   let path: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-socket-'));
+    folder = freshFolder();
     path = join(folder, 'authz.sock');
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   const failureOf = (freed: Promise<void>): Promise<unknown> =>
     freed.then(

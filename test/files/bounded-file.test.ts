@@ -1,19 +1,14 @@
 // Reading a file up to a bound, and the reason given for one that cannot be read.
 import { readdirSync, readlinkSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadBoundedFile, loadInSlices, loadRegularFile } from '../../src/files/bounded-file.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('a file', () => {
-  let folder: string;
-
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'bounded-file-'));
-    await writeFile(join(folder, 'ten'), '0123456789');
-  });
-  after(() => rm(folder, { recursive: true }));
+  const folder = freshFolder();
+  before(() => writeFile(join(folder, 'ten'), '0123456789'));
 
   for (const load of [loadBoundedFile, loadRegularFile]) {
     it(`is read where its size equals the bound (${load.name})`, async () => {

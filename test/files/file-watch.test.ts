@@ -1,7 +1,6 @@
 // The file watch: edits, links, swapped volumes, mounts of one file, and when a change counts.
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createDeferred } from '../../lab/deferred.ts';
@@ -17,7 +16,9 @@ import {
   type WatchedFiles,
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { mountSecret } from '../support/secret-mount.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 const pollMs = 20;
 
@@ -31,20 +32,16 @@ interface Rig {
 }
 
 describe('file watch', () => {
-  const ends: (() => unknown)[] = [];
+  const ends = useEnds();
   let folder: string;
   let file: string;
   let other: string;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-watch-'));
+    folder = freshFolder();
     file = join(folder, 'config.yaml');
     other = join(folder, 'ca.pem');
     await writeFile(file, 'first');
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-    await rm(folder, { recursive: true, force: true });
   });
 
   async function rig(
@@ -132,7 +129,6 @@ describe('file watch', () => {
 
   it('applies each swap of a Kubernetes volume, and not one with the same bytes', async () => {
     const mount = await mountSecret({ 'config.yaml': 'first' });
-    ends.push(mount.remove);
     const { applied, untilApplied } = await rig(mount.path('config.yaml'));
     // Until the first polls, the watch knows the signature of the file and not its bytes.
     await somePolls();

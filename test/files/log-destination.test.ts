@@ -1,16 +1,15 @@
 // The asynchronous log destination: order, flush, and dropped lines when the reader is too slow.
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { openLogDestination } from '../../src/files/log-destination.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('log destination', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'log-destination-'));
-  after(() => rmSync(directory, { recursive: true }));
+  const directory = freshFolder();
   const open = () => {
     const file = join(mkdtempSync(join(directory, 'log-')), 'log');
     const fd = openSync(file, 'w');

@@ -1,12 +1,13 @@
 // Issuers, files and sources for the tests of fetches; what a test has started ends after it.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { type FetchRequest, type FetchResult, fetchDocument } from '../../src/http/fetch.ts';
 import { createSource, type IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 export const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
 
@@ -17,16 +18,11 @@ export const own = testCertificate({ authority });
 
 /** A lab for the tests of a `describe`. */
 export function useFetchLab() {
-  const ends: (() => unknown)[] = [];
-  let folder = '';
+  const ends = useEnds();
+  const folder = freshFolder();
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-fetch-'));
     await writeFile(join(folder, 'authority.pem'), authority.cert);
   });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  });
-  after(() => rm(folder, { recursive: true }));
   return {
     ends,
     /** A file with the certificate of `authority`. */

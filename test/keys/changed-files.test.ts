@@ -1,6 +1,5 @@
 // The files of an issuer that change while it runs: each asks for a refresh, and the keys in force stay until one succeeds.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signingKey } from '../../lab/signing-key.ts';
@@ -10,7 +9,9 @@ import { until } from '../../lab/until.ts';
 import type { IssuerRing } from '../../src/keys/key-ring.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { current, startKeyRings } from '../support/key-rings.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
 const [first, second] = [authorityNamed('one'), authorityNamed('two')];
@@ -18,7 +19,7 @@ const [firstClients, secondClients] = [authorityNamed('first clients'), authorit
 const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 60 };
 
 describe('changed files of an issuer', () => {
-  const ends: (() => Promise<unknown>)[] = [];
+  const ends = useEnds();
   let folder: string;
   let issuer: TestIssuer;
   let server: ReturnType<typeof testCertificate>;
@@ -36,8 +37,7 @@ describe('changed files of an issuer', () => {
 
   beforeEach(async () => {
     problems = [];
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-files-'));
-    ends.push(() => rm(folder, { recursive: true }));
+    folder = freshFolder();
     server = testCertificate({ authority: first });
     clients = firstClients;
     issuer = await startTestIssuer({
@@ -50,9 +50,6 @@ describe('changed files of an issuer', () => {
     await write('ca.pem', first.cert);
     await write('token', 'one.token');
     await writeClient(firstClients);
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
   });
 
   async function activate(rings: KeyRings, changes: Partial<IssuerKeySettings> = {}): Promise<IssuerRing> {

@@ -1,24 +1,21 @@
 // What a running key ring keeps in files: the seed in cacheDirectory, and a jwksFile as its source.
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createDeferred } from '../../lab/deferred.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { createFileWatch, fileSignature } from '../../src/files/file-watch.ts';
 import { KeyFileError } from '../../src/keys/key-ring.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
 
 describe('files of a key ring', () => {
   let directory: string;
 
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'account-authz-ring-'));
+    directory = freshFolder();
   });
-  afterEach(async () => {
-    await stopRings();
-    await rm(directory, { recursive: true });
-  });
+  afterEach(stopRings);
 
   describe('seed', () => {
     const writeSeed = async (issuer: TestIssuer): Promise<void> => {

@@ -1,7 +1,6 @@
 // The key rings across reloads: which rings are reused, which keys a new ring takes over, and what is cleaned up. Issuers on one URL: one fetch
 // serves those with the same algorithms and TLS files.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signingKey } from '../../lab/signing-key.ts';
@@ -11,7 +10,9 @@ import { until } from '../../lab/until.ts';
 import type { IssuerRing, KeyRingObserver, KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRings, PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { current, startKeyRings, withKid } from '../support/key-rings.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
 const name = 'https://issuer.test';
@@ -20,7 +21,7 @@ const names = ['https://a.test', 'https://b.test'] as const;
 const [a, b] = names;
 
 describe('key rings', () => {
-  const ends: (() => Promise<unknown>)[] = [];
+  const ends = useEnds();
   let refreshes: Parameters<KeyRingObserver['onRefresh']>[0][];
   let rings: KeyRings;
   let issuer: TestIssuer;
@@ -28,15 +29,11 @@ describe('key rings', () => {
   let caFile: string;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-rings-'));
+    folder = freshFolder();
     caFile = join(folder, 'ca.pem');
     await writeFile(caFile, testCertificate({ name: 'one', isAuthority: true }).cert);
     issuer = await startIssuer();
     rings = startRings();
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-    await rm(folder, { recursive: true });
   });
 
   const jwk = async (kid: string, alg = 'ES256') => (await signingKey(kid, alg)).publicJwk;

@@ -1,19 +1,6 @@
 // The key set on disk: what is written, and every reason not to use it at the next start.
 import { randomUUID } from 'node:crypto';
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK } from 'jose';
@@ -23,13 +10,14 @@ import { removeLeftovers } from '../../src/http/document-seed.ts';
 import { type KeySet, parseKeySet } from '../../src/keys/jwks.ts';
 import { createKeyRings } from '../../src/keys/key-rings.ts';
 import { createKeySeed, type InheritedKeys, type KeySeedSettings } from '../../src/keys/key-seed.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('key seed', () => {
   let cacheDirectory: string;
   let publicJwks: KeySet['publicJwks'];
 
   beforeEach(async () => {
-    cacheDirectory = await mkdtemp(join(tmpdir(), 'account-authz-seed-'));
+    cacheDirectory = freshFolder();
     const { kty, crv, x, y, kid } = (await signingKey('seeded')).publicJwk;
     publicJwks = [
       Object.fromEntries(Object.entries({ kty, crv, x, y, kid }).map(([name, value]) => [name, `${value}`])),
@@ -38,7 +26,6 @@ describe('key seed', () => {
   afterEach(async () => {
     for (const name of await readdir(cacheDirectory))
       secrets.show('key file', await readFile(join(cacheDirectory, name), 'utf8').catch(() => ''));
-    await rm(cacheDirectory, { recursive: true });
   });
 
   function seedWith(overrides: Partial<KeySeedSettings>) {

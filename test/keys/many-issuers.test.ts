@@ -9,6 +9,7 @@ import { audience } from '../../lab/token.ts';
 import { until } from '../../lab/until.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
+import { useEnds } from '../support/use-ends.ts';
 
 /** With one fetch for all. */
 const count = 200;
@@ -17,7 +18,7 @@ const separate = 60;
 const maxInFlight = 32;
 
 describe('many issuers', () => {
-  const ends: (() => Promise<unknown>)[] = [];
+  const ends = useEnds();
   const served = { fetches: 0, inFlight: 0, maxInFlight: 0 };
   let origin: string;
   /** The latency of the server. */
@@ -45,9 +46,6 @@ describe('many issuers', () => {
       server.closeAllConnections();
     });
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
   });
 
   const issuers = (length: number, urlOf: (i: number) => string) =>

@@ -1,6 +1,5 @@
 // A revocation list by URL against a publisher: what confirms it, what is refused, when it is too old, and the copy on disk.
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -8,6 +7,7 @@ import { testCertificate } from '../../lab/test-certificate.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createFetchedList, type FetchedListObserver, type ListSettings } from '../../src/revocation/fetched-list.ts';
 import { principal } from '../support/facts.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { type Publisher, startPublisher } from '../support/publisher.ts';
 
 type Fetched = Parameters<FetchedListObserver['onFetched']>[0];
@@ -20,12 +20,11 @@ describe('revocation list by URL', () => {
   let cacheDirectory: string;
   beforeEach(async () => {
     publisher = await startPublisher(entry('u-1'));
-    cacheDirectory = await mkdtemp(join(tmpdir(), 'account-authz-list-'));
+    cacheDirectory = freshFolder();
   });
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
     await publisher.stop();
-    await rm(cacheDirectory, { recursive: true });
   });
 
   /** A list whose clocks stand still until a test advances them. */

@@ -1,19 +1,13 @@
 // The file of a revocation list: lines and their ends, and bounds.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadRevocations } from '../../src/revocation/revocation-file.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 describe('revocation file', () => {
-  let folder: string;
-  let file: string;
-
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'revocation-file-'));
-    file = join(folder, 'revoked.jsonl');
-  });
-  after(() => rm(folder, { recursive: true }));
+  const folder = freshFolder();
+  const file = join(folder, 'revoked.jsonl');
 
   async function load(content: string | Uint8Array) {
     await writeFile(file, content);

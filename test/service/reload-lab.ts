@@ -1,6 +1,5 @@
 // A service whose configuration a test reloads, with issuers and key files of its own.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CheckRequestParts } from '../../lab/check-request.ts';
@@ -11,6 +10,7 @@ import { audience } from '../../lab/token.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 export type Changes = Readonly<Record<string, unknown>>;
 
@@ -67,8 +67,7 @@ export async function knownToken(claims: Changes = {}): Promise<(parts?: CheckRe
 }
 
 export async function keyFile(content: unknown): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'account-authz-reload-'));
-  ends.push(() => rm(folder, { recursive: true }));
+  const folder = freshFolder();
   await writeFile(join(folder, 'jwks.json'), JSON.stringify(content));
   return join(folder, 'jwks.json');
 }

@@ -1,5 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab } from '../../lab/service.ts';
@@ -7,6 +6,7 @@ import { until } from '../../lab/until.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import { RevocationFileError } from '../../src/service/revocations.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 
 const refusedLine = 'revocation list refused, the old one stays in force';
@@ -18,13 +18,10 @@ describe('service with a revocation list', () => {
   let lab: ServiceLab;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-revocation-'));
+    folder = freshFolder();
     file = join(folder, 'revoked.jsonl');
   });
-  afterEach(async () => {
-    await lab.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterEach(() => lab.stop());
 
   const config = (changes: Readonly<Record<string, unknown>> = {}) => ({
     shutdown: { graceSeconds: 0 },
@@ -132,7 +129,6 @@ describe('service with a revocation list', () => {
     expect(lines(reloadedLine)[0]).to.include({ level: 'info', entries: 3 });
     expect([await metric('entries'), ...(await reloads())]).to.deep.equal([3, 1, 0]);
     expect(await metric('last_reload_timestamp_seconds')).to.be.above(loaded);
-    await mount.remove();
   });
 
   const broken: readonly (readonly [name: string, content: string | undefined, problem: (file: string) => string])[] = [

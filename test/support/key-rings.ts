@@ -9,7 +9,7 @@ type Options = Partial<Parameters<typeof createKeyRings>[0]>;
 
 /** Adds the end of the rings to `ends`. */
 export function startKeyRings(
-  ends: (() => Promise<unknown>)[],
+  ends: (() => unknown)[],
   { observer, ...options }: Omit<Options, 'observer'> & { readonly observer?: Partial<KeyRingObserver> } = {},
 ): KeyRings {
   const rings = createKeyRings({

@@ -1,17 +1,16 @@
 // A folder of files that is mounted and updated as the kubelet does with a Secret: each name is a link through `..data`, which is swapped.
-import { mkdir, mkdtemp, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { freshFolder } from './fresh-folder.ts';
 
 export interface SecretMount {
   path(name: string): string;
   /** Replaces all files at once and removes the old ones. The set of names does not change. */
   update(files: Readonly<Record<string, string>>): Promise<void>;
-  remove(): Promise<void>;
 }
 
 export async function mountSecret(files: Readonly<Record<string, string>>): Promise<SecretMount> {
-  const folder = await mkdtemp(join(tmpdir(), 'account-authz-secret-'));
+  const folder = freshFolder();
   let version = 0;
   const publish = async (contents: Readonly<Record<string, string>>): Promise<void> => {
     version += 1;
@@ -30,6 +29,5 @@ export async function mountSecret(files: Readonly<Record<string, string>>): Prom
       await publish(contents);
       await rm(join(folder, old), { recursive: true });
     },
-    remove: () => rm(folder, { recursive: true }),
   };
 }

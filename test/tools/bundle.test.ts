@@ -1,24 +1,22 @@
 // The built dist/: it runs without node_modules, and `serve` loads nothing of the toolkit.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { build } from 'esbuild';
 import { secrets } from '../../lab/secrets.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
 describe('dist/', () => {
-  let directory: string;
+  const directory = freshFolder();
 
   before(() => {
-    directory = mkdtempSync(join(tmpdir(), 'account-authz-bundle-'));
     for (const part of ['dist', 'proto', 'package.json'])
       cpSync(join(project, part), join(directory, part), { recursive: true });
   });
-  after(() => rmSync(directory, { recursive: true }));
 
   function run(...args: readonly string[]): { readonly status: number | null; readonly output: string } {
     const { stdout, stderr, status } = spawnSync(process.execPath, [join(directory, 'dist/main.js'), ...args], {

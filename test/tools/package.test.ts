@@ -1,18 +1,17 @@
 // The npm package of the command line installs and runs without a network.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { programArguments } from '../../lab/compiled.ts';
 import { secrets } from '../../lab/secrets.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
 describe('the package', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'account-authz-package-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = freshFolder();
 
   const run = (command: string, args: readonly string[], cwd = folder): string => {
     const output = execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -30,11 +30,7 @@ const cases: readonly Case[] = [
   {
     name: '1,000 accounts as keys, each with roles of its own',
     sources: { acc: { keysOf: '/o' }, role: '/o/{acc}/r' },
-    claims: {
-      o: objectOf([...names.slice(1), 'acct1'], { r: ['x', 'r0', 'r9', 'r5'] }),
-      acc: undefined,
-      role: undefined,
-    },
+    claims: { o: objectOf([...names.slice(1), 'acct1'], { r: ['x', 'r0', 'r9'] }), acc: undefined, role: undefined },
     status: 0,
   },
   {

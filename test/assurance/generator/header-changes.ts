@@ -69,14 +69,7 @@ export const headers: readonly RequestRow[] = [
     const line = (name: string, ...values: readonly string[]): [string, string] => [name, random.pick(values)];
     draft.lines.push(
       random.pick([
-        line(
-          'connection',
-          'upgrade',
-          'keep-alive, te',
-          '',
-          accountHeader(context),
-          'te,'.repeat(random.pick([250, 260])),
-        ),
+        line('connection', 'upgrade', 'close, te', '', accountHeader(context), 'te,'.repeat(random.pick([250, 260]))),
         line('Connection', `${setup.settings.identityPrefix}acc`, `Upgrade, ${accountHeader(context).toUpperCase()}`),
         line('content-type', 'text/plain', 'text/plain; charset=utf-8', 'a/b;Charset=US-ASCII', ''),
         line('content-type', 'text/plain; charset=utf-7', 'a/b; charset="utf-8"', "a/b; charset*=x''utf-8"),

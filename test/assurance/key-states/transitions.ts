@@ -66,10 +66,7 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
   const { nowMs, limits, failures } = world;
   check(world.inFlight === undefined, 'two fetches are in flight');
   check(nowMs - world.fetchEndedMs >= limits.cooldownMs, 'a fetch starts within the cooldown');
-  check(
-    step.kind === 'started' || world.fetchStartedMs > Number.NEGATIVE_INFINITY,
-    'a fetch starts before the first start',
-  );
+  check(step.kind === 'started' || world.fetchStartedMs > Number.NEGATIVE_INFINITY, 'a fetch before the start');
   const sinceEndMs = nowMs - world.fetchEndedMs;
   const isDue =
     step.kind === 'started' || world.isChanged
@@ -80,10 +77,7 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
           (!isFresh(world) && sinceEndMs >= Math.min(limits.maxRetryMs / 2, limits.cooldownMs * 2 ** (failures - 1)));
   const backoffMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.earlyFetchesWithoutNews - 2));
   const mayBeEarly = world.isAsked && nowMs - world.earlyEndedMs >= backoffMs;
-  check(
-    isDue || mayBeEarly,
-    world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch starts without a reason',
-  );
+  check(isDue || mayBeEarly, world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch without a reason');
   return { ...world, inFlight: fetch, fetchStartedMs: nowMs, isEarly: !isDue, isAsked: false, isChanged: false };
 }
 
@@ -117,10 +111,7 @@ function checkState(before: World, after: World, step: Step): void {
     check(machine === before.machine, 'a late result changes something');
   check((machine.phase === 'fetching') === (after.inFlight !== undefined), 'the phase is not that of the fetch');
   check(machine.knownAbsent.size <= limits.maxUnknownKids, 'the negative cache is unbounded');
-  check(
-    machine.askedDuringFetch.length <= limits.maxUnknownKids,
-    'the kids that were requested during a fetch are unbounded',
-  );
+  check(machine.askedDuringFetch.length <= limits.maxUnknownKids, 'the kids asked for during a fetch are unbounded');
   if (machine.phase !== 'stopped') return;
   check(nextWakeMs(machine) === undefined, 'it wakes after the stop');
 }

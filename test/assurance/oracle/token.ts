@@ -109,7 +109,7 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
     return {
       kind: 'refused',
       reason: 'keys_unavailable',
-      alsoPermitted: (kid ?? '').length > 256 ? ['token_invalid'] : [],
+      alsoPermitted: `${kid}`.length > 256 ? ['token_invalid'] : [],
     };
   }
   if (found.kind === 'no such key') return invalid;

@@ -15,16 +15,13 @@ const ofOthers = ['/files/:account_id/admin/*', '/files/:account_id/stats/*', '/
 const ofFiles = [...ofOthers, '/files/:account_id/*', '/files/:account_id/kind/:item', '/shared/:name'];
 
 export const layouts: readonly Layout[] = [
-  {
-    name: 'accounts beside the rest',
-    templates: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
-  },
+  { name: 'accounts and the rest', templates: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'] },
   { name: 'an account first', templates: ['/api/subscriptions/:account_id/*'] },
   {
     name: 'an account in the middle',
     templates: [
       '/api/:region/accounts/:account_id',
-      '/api/:region/accounts/:account_id/items/:item',
+      '/api/:region/accounts/:account_id/items/:id',
       '/api/subscriptions',
     ],
   },
@@ -121,11 +118,7 @@ function inside(random: Random, text: string, make: (character: string) => strin
 
 const changes: readonly Row<(draft: Draft) => void>[] = [
   [12, 'a character encoded', draft => change(draft, text => inside(draft.random, text, each => encoded(draft, each)))],
-  [
-    3,
-    'a segment encoded',
-    draft => change(draft, text => [...text].map(each => `%${hex(each.charCodeAt(0))}`).join('')),
-  ],
+  [3, 'a segment encoded', draft => change(draft, text => [...text].map(c => `%${hex(c.charCodeAt(0))}`).join(''))],
   [
     20,
     'an oddity',

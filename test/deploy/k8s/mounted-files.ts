@@ -1,11 +1,11 @@
 // Writes the files that the containers of an overlay find mounted to a folder of this machine.
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { configMapOf, type Manifest, parseManifests } from '../../../lab/manifest.ts';
+import { freshFolder } from '../../support/fresh-folder.ts';
 
 export interface MountedFiles {
   /** Replaces /etc. */
@@ -13,13 +13,12 @@ export interface MountedFiles {
   readonly config: string;
   /** Only if an Envoy is part of the pods: its bootstrap. */
   readonly bootstrap: string | undefined;
-  remove(): Promise<void>;
 }
 
 type Files = Readonly<Record<string, string>>;
 
 export async function layOutFiles(manifests: readonly Manifest[]): Promise<MountedFiles> {
-  const directory = await mkdtemp(join(tmpdir(), 'account-authz-etc-'));
+  const directory = freshFolder();
   const write = async (folder: string, files: Files = {}): Promise<void> => {
     await mkdir(join(directory, folder), { recursive: true });
     for (const [name, text] of Object.entries(files))
@@ -36,7 +35,6 @@ export async function layOutFiles(manifests: readonly Manifest[]): Promise<Mount
     directory,
     config: join(directory, 'account-authz', 'config.yaml'),
     bootstrap: bootstrap && join(directory, 'envoy', 'envoy.yaml'),
-    remove: () => rm(directory, { recursive: true, force: true }),
   };
 }
 

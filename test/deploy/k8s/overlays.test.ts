@@ -1,7 +1,6 @@
 // Every overlay of k8s/ as kustomize renders it: valid, hardened, consistent, accepted by check-config and by its Envoy.
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,6 +12,7 @@ import { envoyBinary, envoyVersions } from '../../../lab/envoy.ts';
 import { overlays, render } from '../../../lab/kustomize.ts';
 import { configMapOf, containerOf, type Manifest, podsOf } from '../../../lab/manifest.ts';
 import { configSchema } from '../../../src/config/schema.ts';
+import { freshFolder } from '../../support/fresh-folder.ts';
 import { layOutFiles, type MountedFiles } from './mounted-files.ts';
 import { podSecurityProblems } from './pod-security.ts';
 import { type Overlay, relations } from './relations.ts';
@@ -81,29 +81,21 @@ describe('k8s/', function () {
     it(`${name}: check-config and Envoy accept what is mounted`, async () => {
       const { manifests = [] } = rendered.get(name) ?? {};
       const files = await layOutFiles(manifests);
-      try {
-        const bootstrap = files.bootstrap === undefined ? [] : ['--envoy', files.bootstrap];
-        const { code, stderr } = await runCommand('check-config', ['--config', files.config, ...bootstrap]);
-        expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
-        expect(await envoyOutput(manifests, files)).to.equal('');
-      } finally {
-        await files.remove();
-      }
+      const bootstrap = files.bootstrap === undefined ? [] : ['--envoy', files.bootstrap];
+      const { code, stderr } = await runCommand('check-config', ['--config', files.config, ...bootstrap]);
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect(await envoyOutput(manifests, files)).to.equal('');
     });
   }
 });
 
 /** The overlay that the name of a variant begins with, changed in a copy. */
 async function renderChanged(name: string, change: NonNullable<(typeof variants)[string]>): Promise<Manifest[]> {
-  const copy = await mkdtemp(join(tmpdir(), 'account-authz-k8s-'));
-  try {
-    await cp(fileURLToPath(new URL('../../../k8s', import.meta.url)), copy, { recursive: true });
-    const folder = join(copy, 'overlays', name.split(' ')[0] ?? '');
-    await edit(`${folder}/kustomization.yaml`, kustomization => change(folder, kustomization));
-    return await render(folder);
-  } finally {
-    await rm(copy, { recursive: true, force: true });
-  }
+  const copy = freshFolder();
+  await cp(fileURLToPath(new URL('../../../k8s', import.meta.url)), copy, { recursive: true });
+  const folder = join(copy, 'overlays', name.split(' ')[0] ?? '');
+  await edit(`${folder}/kustomization.yaml`, kustomization => change(folder, kustomization));
+  return render(folder);
 }
 
 async function edit(file: string, change: (document: Document) => unknown): Promise<void> {

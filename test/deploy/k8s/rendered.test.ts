@@ -1,7 +1,6 @@
 // The output of `render` for Kubernetes, for a workload that is not the sample: kustomize accepts the component, and every object matches
 // the schema that an API server with the custom kinds publishes.
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -11,6 +10,7 @@ import { changed, writeFixture } from '../../../lab/config-file.ts';
 import { readSnippet } from '../../../lab/document.ts';
 import { render } from '../../../lab/kustomize.ts';
 import { at, configMapOf, listAt, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
+import { freshFolder } from '../../support/fresh-folder.ts';
 import { createSchemaCheck } from './schemas.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -46,9 +46,8 @@ describe('the output of render for Kubernetes', () => {
     schemaProblems = await createSchemaCheck();
   });
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-rendered-'));
+    folder = freshFolder();
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   async function into(
     out: string,

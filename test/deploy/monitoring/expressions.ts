@@ -1,25 +1,17 @@
 // Checks the PromQL in the files of the repository: parsed by the real promtool, and compared with the existing metrics.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { writeFixture } from '../../../lab/config-file.ts';
 import { runProgram, type Verdict } from '../../../lab/programs.ts';
 import { envoyMetrics, productFamilies, seriesNames } from '../../support/metric-families.ts';
 
 /** Parses the expressions with promtool, after it has replaced Grafana's variables with values. */
 export async function parseExpressions(expressions: readonly string[]): Promise<Verdict> {
-  const directory = await mkdtemp(join(tmpdir(), 'account-authz-promql-'));
-  try {
-    const rules = expressions.map((expr, i) => ({
-      record: `expression:${i}`,
-      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'any'),
-    }));
-    const file = join(directory, 'rules.yaml');
-    await writeFile(file, stringify({ groups: [{ name: 'expressions', rules }] }));
-    return await runProgram('promtool', ['check', 'rules', '--lint=none', file]);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const rules = expressions.map((expr, i) => ({
+    record: `expression:${i}`,
+    expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'any'),
+  }));
+  const file = writeFixture('rules.yaml', stringify({ groups: [{ name: 'expressions', rules }] }));
+  return runProgram('promtool', ['check', 'rules', '--lint=none', file]);
 }
 
 /** Metric names in expressions that are neither the product's nor in the list of Envoy's. */
