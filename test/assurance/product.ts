@@ -1,6 +1,6 @@
 // The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
 // issuer. The only file of the comparison that imports src/; all others use it.
-import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { startTestIssuer } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { toAccountGrammar } from '../../src/authz/places/places.ts';
 import { type Check, createCheck } from '../../src/check/check.ts';
@@ -20,15 +20,7 @@ import type { IssuerKeys } from './oracle/issuer-keys.ts';
 import type { RevocationEntry } from './oracle/revocation.ts';
 import type { WrittenConfiguration } from './oracle/settings.ts';
 
-export interface Product {
-  /** The bytes of an answer; throws if the request cannot be decoded. `now`: seconds since the epoch. */
-  decide(request: Buffer, now: number): Promise<Buffer>;
-  /** The log lines since the last call, as JSON. */
-  takeRecords(): string;
-  /** The internal errors of the product. */
-  readonly faults: readonly unknown[];
-  stop(): Promise<void>;
-}
+export type Product = Awaited<ReturnType<typeof startProduct>>;
 
 const maxAgeSeconds = 3600;
 const cooldownSeconds = 5;
@@ -37,7 +29,7 @@ const cooldownSeconds = 5;
 export async function startProduct(
   { revoked, isListMissing = false, ...written }: WrittenConfiguration,
   keys: ReadonlyMap<string, IssuerKeys>,
-): Promise<Product> {
+) {
   let now = 0;
   let records: unknown[] = [];
   const faults: unknown[] = [];
@@ -78,10 +70,12 @@ export async function startProduct(
     monotonicNow: () => 0,
   });
   return {
-    async decide(request, at) {
+    /** The bytes of an answer; throws if the request cannot be decoded. `at`: seconds since the epoch. */
+    async decide(request: Buffer, at: number) {
       now = at;
       return check(readRequestFacts(request));
     },
+    /** The log lines since the last call, as JSON. */
     takeRecords() {
       const text = JSON.stringify(records);
       records = [];
@@ -105,20 +99,15 @@ function readRevocations(entries: readonly RevocationEntry[]): RevocationList {
   return list;
 }
 
-interface KeySource {
-  readonly issuer: TestIssuer;
-  /** A key ring in a given state. Its clock stands still, so that the state does not change. */
-  ring(
-    issuer: Parameters<typeof createKeyRing>[0]['issuers'][number],
-    settings: Parameters<typeof createKeyRing>[0]['keys'],
-  ): Promise<{ readonly ring: KeyRing; readonly used: IssuerRing }>;
-}
+type RingSettings = Parameters<typeof createKeyRing>[0];
+type KeySource = Awaited<ReturnType<typeof startKeySource>>;
 
-async function startKeySource({ state, published }: IssuerKeys): Promise<KeySource> {
+async function startKeySource({ state, published }: IssuerKeys) {
   const issuer = await startTestIssuer({ keys: published });
   return {
     issuer,
-    async ring(settings, keys) {
+    /** A key ring in a given state. Its clock stands still, so that the state does not change. */
+    async ring(settings: RingSettings['issuers'][number], keys: RingSettings['keys']) {
       let clockMs = 1000;
       const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
       const monotonicNow = (): number => clockMs;

@@ -1,9 +1,8 @@
 // check-config --envoy-admin: answers that are no dump, and URLs that are refused. e2e/check-config-dump.test.ts has real Envoys.
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
+import { listen } from '../support/listen.ts';
 import { exampleFile } from '../toolkit/lint/shipped.ts';
 
 const check = (...args: readonly string[]) => runCommand('check-config', ['--config', exampleFile, ...args]);
@@ -19,10 +18,9 @@ describe('check-config --envoy-admin', () => {
 
   /** An admin interface that answers so. */
   async function fakeAdmin(answer: RequestListener): Promise<string> {
-    const server = createServer(answer).listen(0, '127.0.0.1');
+    const server = createServer(answer);
     servers.push(server);
-    await once(server, 'listening');
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${await listen(server)}`;
   }
 
   const refused: readonly (readonly [name: string, answer: RequestListener, problem: RegExp])[] = [

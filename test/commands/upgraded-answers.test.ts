@@ -1,18 +1,17 @@
 // The built commands against a server that answers 101 Switching Protocols: each ends with a word about it.
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { runProduct } from '../../lab/command.ts';
 import { changed, writeFixture } from '../../lab/config-file.ts';
 import { audience, token } from '../../lab/token.ts';
+import { listen } from '../support/listen.ts';
 import { useRunning } from '../support/use-running.ts';
 
 describe('101 Switching Protocols', () => {
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: upgrade', 'Upgrade: h2c', '', ''];
   const server = useRunning(async () => {
     const raw = createServer(socket => socket.on('error', () => undefined).write(lines.join('\r\n')));
-    await once(raw.listen(0, '127.0.0.1'), 'listening');
-    const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
+    const url = `http://127.0.0.1:${await listen(raw)}`;
     return { url, stop: async () => void raw.close() };
   });
 

@@ -1,7 +1,6 @@
 // `verify` against gateways that answer as told: exit codes, what leaves the process, and what is printed.
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { type CommandOptions, type Outcome, runCommand } from '../../lab/command.ts';
@@ -12,6 +11,7 @@ import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { audience, token } from '../../lab/token.ts';
+import { listen } from '../support/listen.ts';
 
 interface Seen {
   readonly url: string;
@@ -51,9 +51,9 @@ describe('verify', () => {
       response.end(body);
     };
     const server = tls ? createTlsServer(tls, answer) : createServer(answer);
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const port = await listen(server);
     stops.push(() => server.close());
-    return { port: (server.address() as AddressInfo).port, seen };
+    return { port, seen };
   }
 
   const wrongUrls = [

@@ -1,9 +1,7 @@
 // `npm run try` as in the README, in front of a user's own service.
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -15,6 +13,7 @@ import { programArguments } from '../../lab/compiled.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { secrets } from '../../lab/secrets.ts';
 import { freshFolder } from '../support/fresh-folder.ts';
+import { listen } from '../support/listen.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -69,12 +68,12 @@ describe('npm run try', () => {
     const upstream = createServer((_, response) =>
       response.writeHead(404, { 'content-type': 'application/problem+json' }).end('{"type":"about:blank"}'),
     );
-    await once(upstream.listen(0, '127.0.0.1'), 'listening');
+    const port = await listen(upstream);
     try {
       const config = join(out, 'config.yaml');
       const edited = readFileSync(config, 'utf8').replace('/v2/billing/:tenant/*', '/v3/ledger/*');
       writeFileSync(config, edited);
-      const service = ['--upstream', `127.0.0.1:${(upstream.address() as AddressInfo).port}`];
+      const service = ['--upstream', `127.0.0.1:${port}`];
       const { code, stdout } = await runTry(out, ...service);
       expect(stdout).to.contain(`# ${config} was edited and is kept`);
       expect(stdout).to.contain('404  GET /v3/ledger?account_id=acme    from your service');

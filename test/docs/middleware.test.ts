@@ -2,13 +2,13 @@
 // and one whose account in the router is another.
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import express from 'express';
 import { send } from '../../demo/http-client.ts';
 import { readSnippet } from '../../lab/document.ts';
 import { freshFolder } from '../support/fresh-folder.ts';
+import { listen } from '../support/listen.ts';
 
 describe('the middleware of docs/upstream.md', () => {
   const folder = freshFolder();
@@ -24,9 +24,9 @@ describe('the middleware of docs/upstream.md', () => {
     });
     const app = express().use(identity, router);
     const server = createServer(app);
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const port = await listen(server);
     try {
-      const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const origin = `http://127.0.0.1:${port}`;
       const headers = { 'x-auth-uid': 'u1', 'x-auth-app': 'web', 'x-auth-acc': 'acme', 'x-auth-role': 'owner' };
       const served = (target: string, sent = {}) => send({ origin, target, headers: sent });
       expect((await served('/plans')).status).to.equal(401);

@@ -93,27 +93,11 @@ export function serialized(message: CheckRequestMessage): Buffer {
   return Buffer.from(authorizationService.Check.requestSerialize(message));
 }
 
-export interface AbuseSuite {
-  readonly issuer: TestIssuer;
-  readonly port: number;
-  /** A request that is allowed. */
-  readonly goodBytes: Buffer;
-  /** Makes a call that must be allowed. */
-  expectGood(): Promise<void>;
-  /** Runs an attack beside good calls, `rounds` times. */
-  underAttack<Result>(attack: () => Promise<Result>): Promise<Result>;
-  /** On a new connection, which is closed afterwards. */
-  onConnection<Result>(
-    act: (connection: Http2Connection) => Promise<Result>,
-    options?: Parameters<typeof openHttp2Connection>[1],
-  ): Promise<Result>;
-}
-
 /**
  * Starts the product before the tests of this suite, and stops it after them. With `isOneAttack`, the whole suite runs beside good calls, and
  * must leave the service unharmed.
  */
-export function useAbuseLab({ isOneAttack = false } = {}): AbuseSuite {
+export function useAbuseLab({ isOneAttack = false } = {}) {
   let issuer: TestIssuer;
   let service: ServiceProcess;
   let client: GrpcClient;
@@ -191,11 +175,13 @@ export function useAbuseLab({ isOneAttack = false } = {}): AbuseSuite {
     get port() {
       return portOf();
     },
+    /** A request that is allowed. */
     get goodBytes() {
       return goodBytes;
     },
     expectGood,
-    async underAttack(attack) {
+    /** Runs an attack beside good calls, `rounds` times. */
+    async underAttack<Result>(attack: () => Promise<Result>): Promise<Result> {
       const endAttack = await beginAttack();
       try {
         for (let round = 1; round < rounds; round += 1) await attack();
@@ -204,7 +190,11 @@ export function useAbuseLab({ isOneAttack = false } = {}): AbuseSuite {
         await endAttack();
       }
     },
-    async onConnection(act, options = {}) {
+    /** On a new connection, which is closed afterwards. */
+    async onConnection<Result>(
+      act: (connection: Http2Connection) => Promise<Result>,
+      options: Parameters<typeof openHttp2Connection>[1] = {},
+    ): Promise<Result> {
       const connection = await openHttp2Connection(portOf(), options);
       try {
         return await act(connection);

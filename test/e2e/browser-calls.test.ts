@@ -1,13 +1,13 @@
 // A page on another origin calls through Envoy in a real Chromium: CORS allows it with --cors-origin, and the page can read refusals;
 // without the option, CORS blocks it.
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { envoyVersions } from '../../lab/envoy.ts';
 import { renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
 import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { startBrowser } from '../support/browser.ts';
+import { listen } from '../support/listen.ts';
 import { useRunning } from '../support/use-running.ts';
 import { useLab } from './lab.ts';
 
@@ -30,8 +30,7 @@ describe('calls of a page on another origin', () => {
   });
   const pages = useRunning(async () => {
     const server = createServer((_, response) => response.end('<!doctype html><title>page</title>'));
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => server.close() };
+    return { origin: `http://127.0.0.1:${await listen(server)}`, stop: () => server.close() };
   });
 
   /** What a script of the page sees of its call. */

@@ -1,27 +1,15 @@
 // A fake authorizer that gives any answer, also one that no gRPC server would give.
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { uid } from '../../lab/token.ts';
 import type { Account } from '../../src/authz/principal.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { createIdentityHeaders } from '../../src/headers/headers.ts';
+import { listen } from '../support/listen.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 
-export interface FakeAuthorizer {
-  readonly address: string;
-  /** The answer to the next checks. */
-  answer: AnswerCheck;
-  /** The number of checks since the last `answerWith`. */
-  attempts(): number;
-  /** The headers of the latest check. */
-  headers(): IncomingHttpHeaders;
-  answerWith(answer: AnswerCheck): void;
-  stop(): Promise<void>;
-}
-
-export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
+export async function startFakeAuthorizer() {
   const server = createServer();
   const sessions = new Set<Http2Session>();
   let attempts = 0;
@@ -38,10 +26,11 @@ export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
     stream.on('error', () => undefined);
     fake.answer(stream, attempts);
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const port = await listen(server);
   server.unref();
   return Object.assign(fake, {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${port}`,
+    /** The number of checks since the last `answerWith`. */
     attempts: () => attempts,
     headers: () => latest,
     answerWith(answer: AnswerCheck) {

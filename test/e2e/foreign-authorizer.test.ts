@@ -1,6 +1,5 @@
 // Another server in the place of account-authz: whatever it answers, no request that account-authz did not allow reaches the upstream.
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type Document, isMap, type YAMLMap, type YAMLSeq } from 'yaml';
 import { envoyVersions, startEnvoy } from '../../lab/envoy.ts';
@@ -8,6 +7,7 @@ import { clusterPath, connectionManagerPath } from '../../lab/envoy-bootstrap.ts
 import { allowKey } from '../../src/authz/principal.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { filterNames } from '../../src/toolkit/envoy-settings/authz-filter.ts';
+import { listen } from '../support/listen.ts';
 import { useRunning } from '../support/use-running.ts';
 import { useUpstream } from './failure-lab.ts';
 import {
@@ -203,9 +203,8 @@ describe('another server in the place of account-authz', () => {
           sockets.add(socket);
           socket.on('error', () => undefined);
           greet(socket);
-        }).listen(0, '127.0.0.1');
-        await once(server, 'listening');
-        const authz = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+        });
+        const authz = `127.0.0.1:${await listen(server)}`;
         const envoy = await startEnvoy({ upstream: suite.upstream.port, authz });
         try {
           expectUnavailable([await ask(envoy)]);

@@ -37,15 +37,8 @@ export async function bearer(claims: Readonly<Record<string, unknown>> = {}): Pr
 
 const tokenParts = new Set<string>();
 
-export interface Lab {
-  readonly jwksUrl: string;
-  readonly service: ServiceProcess;
-  readonly upstream: RecordingUpstream;
-  stop(): Promise<void>;
-}
-
 /** Starts everything but Envoy. `config` replaces members of the configuration; an undefined one is left out. */
-export async function startLab(config: Readonly<Record<string, unknown>> = {}): Promise<Lab> {
+export async function startLab(config: Readonly<Record<string, unknown>> = {}) {
   const authentication = await startIssuer();
   const upstream = await startRecordingUpstream();
   const stop = (): Promise<unknown> => Promise.all([upstream.stop(), authentication.stop()]);
@@ -79,23 +72,8 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
   }
 }
 
-export interface LabSuite {
-  readonly lab: Lab;
-  /** A valid Authorization value. */
-  readonly owner: string;
-  /** The configuration of the service, with its address. */
-  readonly config: Readonly<Record<string, unknown>>;
-  /** The same, in a file. */
-  readonly file: string;
-  /** The shipped Envoy in front of the service. */
-  start(options?: EnvoyOptions): Promise<RunningEnvoy>;
-  /** An Envoy with what `render envoy` prints for the configuration with these options. */
-  startRendered(renderOptions?: readonly string[], options?: EnvoyOptions): Promise<RunningEnvoy>;
-  expectNothingReached(): void;
-}
-
 /** Starts a lab before the tests of this suite, with every Envoy installed, and stops it after them. Before each test its upstream forgets. */
-export function useLab(settings: Readonly<Record<string, unknown>> = {}): LabSuite {
+export function useLab(settings: Readonly<Record<string, unknown>> = {}) {
   let owner: string;
   const lab = useRunning(async () => {
     await installEnvoys();
@@ -103,19 +81,25 @@ export function useLab(settings: Readonly<Record<string, unknown>> = {}): LabSui
     return startLab(settings);
   });
   beforeEach(() => lab.upstream.clear());
-  const suite: LabSuite = {
+  const suite = {
     lab,
-    get owner() {
+    /** A valid Authorization value. */
+    get owner(): string {
       return owner;
     },
-    get config() {
+    /** The configuration of the service, with its address. */
+    get config(): Readonly<Record<string, unknown>> {
       return { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
     },
-    get file() {
+    /** The same, in a file. */
+    get file(): string {
       return writeFixture('lab.yaml', suite.config);
     },
-    start: options => startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address, ...options }),
-    startRendered: (renderOptions, options) =>
+    /** The shipped Envoy in front of the service. */
+    start: (options?: EnvoyOptions): Promise<RunningEnvoy> =>
+      startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address, ...options }),
+    /** An Envoy with what `render envoy` prints for the configuration with these options. */
+    startRendered: (renderOptions?: readonly string[], options?: EnvoyOptions): Promise<RunningEnvoy> =>
       startRenderedEnvoy(suite.config, { upstream: lab.upstream.port, ...options }, renderOptions),
     expectNothingReached: () => expect(lab.upstream.requests).to.deep.equal([]),
   };

@@ -26,18 +26,7 @@ export interface Exchange {
   readonly named: string;
 }
 
-export interface McpClient {
-  readonly exchanges: readonly Exchange[];
-  /** Where the SDK sent the user's browser, if it did. */
-  readonly authorizationUrl: URL | undefined;
-  /** Resolves with `sign-in` if the user has to sign in first. */
-  connect(): Promise<'connected' | 'sign-in'>;
-  /** The user signs in and consents in a browser; then the SDK exchanges the code for a token, and connects. */
-  signInAndConnect(user: string, password: string): Promise<void>;
-  /** The text that the tool answers. */
-  callTool(name: string): Promise<string>;
-  close(): Promise<void>;
-}
+export type McpClient = ReturnType<typeof createMcpClient>;
 
 // Nothing listens there: the simulated browser reads the redirect and does not follow it.
 const redirectUrl = 'http://127.0.0.1/callback';
@@ -47,7 +36,7 @@ export function createMcpClient(
   url: URL,
   fetchTrusting: FetchLike,
   { accessToken, mode = 'legacy' }: { readonly accessToken?: string; readonly mode?: VersionNegotiationMode } = {},
-): McpClient {
+) {
   const exchanges: Exchange[] = [];
   const recordingFetch: FetchLike = async (target, init) => {
     const response = await fetchTrusting(target, init);
@@ -72,7 +61,8 @@ export function createMcpClient(
     get authorizationUrl() {
       return memory.authorizationUrl();
     },
-    async connect() {
+    /** Resolves with `sign-in` if the user has to sign in first. */
+    async connect(): Promise<'connected' | 'sign-in'> {
       try {
         await client.connect(transport);
         return 'connected';
@@ -81,7 +71,8 @@ export function createMcpClient(
         throw error;
       }
     },
-    async signInAndConnect(user, password) {
+    /** The user signs in and consents in a browser; then the SDK exchanges the code for a token, and connects. */
+    async signInAndConnect(user: string, password: string) {
       const request = memory.authorizationUrl();
       if (request === undefined) throw new Error('the SDK has not asked for a sign-in');
       const session = String(jsonOf(await signIn(request.origin, user, password)).session_token);
@@ -90,7 +81,8 @@ export function createMcpClient(
       ({ client, transport } = open());
       await client.connect(transport);
     },
-    async callTool(name) {
+    /** The text that the tool answers. */
+    async callTool(name: string) {
       const { content } = await client.callTool({ name });
       const [first] = content;
       return first?.type === 'text' ? first.text : '';

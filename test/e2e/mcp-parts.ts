@@ -3,9 +3,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
-import type { FetchLike } from '@modelcontextprotocol/client';
 import { type Document, isSeq, parse } from 'yaml';
-import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
+import { startAuthenticationService } from '../../demo/authentication-service.ts';
 import { readSnippet } from '../../lab/document.ts';
 import { type EnvoyOptions, startRenderedEnvoy } from '../../lab/envoy.ts';
 import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
@@ -13,25 +12,14 @@ import { freePorts } from '../../lab/free-ports.ts';
 import { startServiceProcess } from '../../lab/service-process.ts';
 import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
 import { fetchTrusting } from './mcp-client.ts';
-import { type RunningMcpServer, startMcpServer } from './mcp-server.ts';
+import { startMcpServer } from './mcp-server.ts';
 
-export interface McpParts {
-  /** The URL of the MCP server as clients know it; also the `aud` of its tokens. */
-  readonly resource: URL;
-  readonly fetch: FetchLike;
-  /** The authority that it trusts, in PEM. */
-  readonly ca: string;
-  readonly authentication: AuthenticationService;
-  readonly mcpServer: RunningMcpServer;
-  /** The configuration, with the address of the service. */
-  readonly config: object;
-  stop(): Promise<void>;
-}
+export type McpParts = Awaited<ReturnType<typeof startMcpParts>>;
 
 export const scope = 'mcp:tools';
 
 /** `edit`: of Envoy's bootstrap. */
-export async function startMcpParts(edit?: EnvoyOptions['edit']): Promise<McpParts> {
+export async function startMcpParts(edit?: EnvoyOptions['edit']) {
   const [tlsPort = 0] = await freePorts(1);
   const resource = new URL(`https://127.0.0.1:${tlsPort}/mcp`);
   const authentication = await startAuthenticationService({ audience: resource.href, scope, registration: true });

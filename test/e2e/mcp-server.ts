@@ -1,21 +1,13 @@
 // An MCP server as an API team writes one: no line about tokens. It knows the caller from the identity headers that account-authz sets.
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
-
-export interface RunningMcpServer {
-  readonly port: number;
-  /** The number of messages (POST) so far. The SDK's client also asks for a stream (GET), at a moment of its own. */
-  readonly count: number;
-  stop(): Promise<void>;
-}
+import { listen } from '../support/listen.ts';
 
 const subscriptions: Readonly<Record<string, readonly string[]>> = { acme: ['basic', 'reports'], globex: ['basic'] };
 
 /** On a free port of 127.0.0.1. Stateless: each request has its own server, of MCP 2026-07-28 or of an older one. */
-export async function startMcpServer(): Promise<RunningMcpServer> {
+export async function startMcpServer() {
   let count = 0;
   const answer = toNodeHandler(createMcpHandler(createToolServer));
   const server = createServer((request, response) => {
@@ -23,9 +15,10 @@ export async function startMcpServer(): Promise<RunningMcpServer> {
     if (method === 'POST') count += 1;
     void answer(Object.assign(request, { method, url }), response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const port = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
+    /** The number of messages (POST) so far. The SDK's client also asks for a stream (GET), at a moment of its own. */
     get count() {
       return count;
     },

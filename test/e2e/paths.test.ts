@@ -5,7 +5,7 @@ import { envoyVersions } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
-import { http2Fields, type Lab, onlyRequestOf, reasonOf, useLab } from './lab.ts';
+import { http2Fields, onlyRequestOf, reasonOf, useLab } from './lab.ts';
 
 /** The outcome for the client: the path at the upstream, the product's reason, or the status of Envoy's own answer. */
 type Outcome = { readonly upstream: string } | { readonly reason: string } | { readonly envoy: number };
@@ -147,7 +147,7 @@ describe('paths through Envoy', () => {
         const outcome = outcomeOf(row);
         it(`${row.id} ${shown(row.target)}: ${described(outcome)}`, async () => {
           const answer = await exchange(envoy.port, requestBytes('GET', row.target, [`Authorization: ${suite.owner}`]));
-          expect(seen(answer, lab)).to.deep.equal(outcome);
+          expect(seen(answer, suite)).to.deep.equal(outcome);
         });
       }
 
@@ -157,7 +157,7 @@ describe('paths through Envoy', () => {
             ...http2Fields(row.target),
             ['authorization', suite.owner],
           ]);
-          expect(seen(answer, lab)).to.deep.equal(outcomeOf(row));
+          expect(seen(answer, suite)).to.deep.equal(outcomeOf(row));
         });
       }
 
@@ -179,7 +179,7 @@ describe('paths through Envoy', () => {
   }
 });
 
-function seen(answer: { readonly status: number; readonly body: string }, lab: Lab): Outcome {
+function seen(answer: { readonly status: number; readonly body: string }, { lab }: ReturnType<typeof useLab>): Outcome {
   if (answer.status === 200) return { upstream: onlyRequestOf(lab.upstream).path };
   expect(lab.upstream.requests).to.deep.equal([]);
   const reason = reasonOf(answer);

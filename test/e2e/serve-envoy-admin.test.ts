@@ -1,11 +1,11 @@
 // serve --envoy-admin: what it tells Envoy, when, and what an admin interface that does not answer costs.
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { runProduct } from '../../lab/command.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import { listen } from '../support/listen.ts';
 import { useRunning } from '../support/use-running.ts';
 import { configuration, startIssuer } from './lab.ts';
 
@@ -28,9 +28,8 @@ describe('serve --envoy-admin', () => {
     return service;
   };
   const startAdmin = async (listener: RequestListener): Promise<string> => {
-    admin = createServer(listener).listen(0, '127.0.0.1');
-    await once(admin, 'listening');
-    return `http://127.0.0.1:${(admin.address() as AddressInfo).port}`;
+    admin = createServer(listener);
+    return `http://127.0.0.1:${await listen(admin)}`;
   };
   const warningsOf = ({ log }: ServiceProcess) => log().filter(({ msg }) => msg === notTold);
 

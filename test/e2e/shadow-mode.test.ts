@@ -1,7 +1,7 @@
 // render --shadow on real Envoys: every request gets the answer that it gets without account-authz, and what would be refused is recorded.
 import { execFile } from 'node:child_process';
 import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
@@ -10,6 +10,7 @@ import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { until } from '../../lab/until.ts';
+import { listen } from '../support/listen.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
 import { http2Fields, useLab } from './lab.ts';
@@ -105,8 +106,7 @@ async function startService(): Promise<{ readonly port: number; readonly seen: u
     seen.push({ method: request.method, target: request.url, headers: endToEnd(request.rawHeaders), body: '' });
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello');
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  return { port: (server.address() as AddressInfo).port, seen, stop: () => server.close().closeAllConnections() };
+  return { port: await listen(server), seen, stop: () => server.close().closeAllConnections() };
 }
 
 /** Everything after the head, too, of an upgrade. */

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { writeFixture } from '../../lab/config-file.ts';
@@ -11,6 +11,7 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts
 import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { exchange, headerValues, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
+import { listen } from '../support/listen.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { useRunning } from '../support/use-running.ts';
 import { http2Fields, onlyRequestOf, useLab } from './lab.ts';
@@ -44,9 +45,9 @@ async function startSlowService(): Promise<{ readonly port: number; stop(): void
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     socket.on('error', () => undefined).pipe(socket);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const port = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     stop() {
       server.close();
       for (const socket of sockets) socket.destroy();
@@ -132,10 +133,9 @@ for (const version of envoyVersions) {
     });
 
     it('end at --request-timeout as gRPC calls too, with or without a deadline of the client', async () => {
-      const service = createHttp2Server(() => undefined).listen(0, '127.0.0.1');
-      await once(service, 'listening');
+      const service = createHttp2Server(() => undefined);
       const options = ['--request-timeout', '1', '--upstream-protocol', 'http2'];
-      const { port } = await startRendered(options, (service.address() as AddressInfo).port);
+      const { port } = await startRendered(options, await listen(service));
       for (const deadline of [{}, { 'grpc-timeout': '9S' }]) {
         const call = {
           ':method': 'POST',

@@ -1,11 +1,11 @@
 // One fetch over HTTP: what it asks, what it accepts, how it fails.
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { brotliCompressSync, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { gzipped, type IssuerFault } from '../../lab/test-issuer.ts';
 import { until } from '../../lab/until.ts';
 import { fetchDocument } from '../../src/http/fetch.ts';
+import { listen } from '../support/listen.ts';
 import { get, textOf, useFetchLab } from './fetch-lab.ts';
 
 const text = '{"keys":[]}';
@@ -77,9 +77,8 @@ describe('fetchDocument', () => {
   ] as const) {
     it(`${name} gives "${result}", and from a proxy "${proxied}"`, async () => {
       const server = createServer(socket => socket.on('error', () => undefined).end(answer));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
       ends.push(() => server.close());
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      const url = `http://127.0.0.1:${await listen(server)}/`;
       expect(textOf(await get(url))).to.equal(result);
       expect(textOf(await get('https://issuer.test/', { proxy: { httpsProxy: url } }))).to.contain(proxied);
     });

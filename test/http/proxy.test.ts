@@ -1,12 +1,13 @@
 // Proxies of fetches: which URLs go through one, and the tunnel.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { proxyOf } from '../../src/commands/command-input.ts';
 import { proxyFor } from '../../src/http/proxy.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
+import { listen } from '../support/listen.ts';
 import { authority, get, host, textOf, useFetchLab } from './fetch-lab.ts';
 
 const httpsProxy = 'http://proxy.test:3128';
@@ -116,8 +117,7 @@ describe('fetchDocument through a proxy', () => {
       seen.push(request.headers['proxy-authorization']);
       client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const at = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const at = `127.0.0.1:${await listen(server)}`;
     const problemOf = async (proxy: string) =>
       textOf(await get(`https://${host}/jwks`, { proxy: { httpsProxy: proxy } }));
     expect(await problemOf(`http://user:p%40ss@${at}`)).to.equal('proxy refused: status 407');

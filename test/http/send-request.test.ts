@@ -1,12 +1,12 @@
 // One request without redirects, over HTTP and TLS, and how much of its answer is read.
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createRawServer } from 'node:net';
+import { createServer as createRawServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { readStart, sendRequest } from '../../src/http/send-request.ts';
+import { listen } from '../support/listen.ts';
 
 describe('sendRequest', () => {
   const certificate = testCertificate();
@@ -25,8 +25,7 @@ describe('sendRequest', () => {
       answer(request, response);
     };
     server = scheme === 'http' ? createServer(listener) : createTlsServer(certificate, listener);
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return new URL(`${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/a?b=c`);
+    return new URL(`${scheme}://127.0.0.1:${await listen(server)}/a?b=c`);
   }
   const signal = (): AbortSignal => AbortSignal.timeout(15_000);
   const ok: RequestListener = (_, response) => response.end('ok');
@@ -47,8 +46,7 @@ describe('sendRequest', () => {
   for (const headers of ['Connection: upgrade\r\nUpgrade: websocket\r\n', '']) {
     it(`rejects an answer 101${headers === '' ? ' that names no protocol' : ''}`, async () => {
       const raw = createRawServer(socket => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`));
-      await once(raw.listen(0, '127.0.0.1'), 'listening');
-      const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
+      const url = new URL(`http://127.0.0.1:${await listen(raw)}/`);
       const outcome = await sendRequest(url, { signal: signal() }).then(({ statusCode }) => statusCode, codeOf);
       raw.close();
       expect(outcome).to.equal('status 101');

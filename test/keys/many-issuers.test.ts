@@ -1,7 +1,5 @@
 // Many issuers, on one URL and on a URL each: the number of fetches, and those in flight.
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { startServiceLab } from '../../lab/service.ts';
 import { signingKey } from '../../lab/signing-key.ts';
@@ -9,6 +7,7 @@ import { audience } from '../../lab/token.ts';
 import { until } from '../../lab/until.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
+import { listen } from '../support/listen.ts';
 import { useEnds } from '../support/use-ends.ts';
 
 /** With one fetch for all. */
@@ -39,13 +38,12 @@ describe('many issuers', () => {
       const answer = (): unknown => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
       setTimeout(answer, delayMs(request.url ?? '')).unref();
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const port = await listen(server);
     ends.push(async () => {
       server.close();
       server.closeAllConnections();
     });
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    origin = `http://127.0.0.1:${port}`;
   });
 
   const issuers = (length: number, urlOf: (i: number) => string) =>

@@ -3,40 +3,11 @@ import type { JWK } from 'jose';
 import { signingKey } from '../../lab/signing-key.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
-import type { VerificationKey } from '../../src/keys/jwks.ts';
-import {
-  createKeyRing,
-  type IssuerRing,
-  type KeyLookup,
-  type KeyRing,
-  type KeyRingObserver,
-  type KeyRingOptions,
-} from '../../src/keys/key-ring.ts';
+import { createKeyRing, type KeyLookup, type KeyRingObserver, type KeyRingOptions } from '../../src/keys/key-ring.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { current, withKid } from '../support/key-rings.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
-
-/**
- * A ring whose clocks a test sets, and everything that its observer received. By default the monotonic clock is frozen, so that a slow
- * machine makes no difference.
- */
-export interface RingLab {
-  readonly ring: KeyRing &
-    Pick<IssuerRing, 'status' | 'isInForce'> & {
-      current(kid: string): VerificationKey | undefined;
-      find(kid: string | undefined): ReturnType<IssuerRing['find']>;
-    };
-  readonly refreshes: Refresh[];
-  readonly usable: string[];
-  readonly warnings: string[];
-  /** Advances the monotonic clock and the wall clock. */
-  advance(seconds: number): void;
-  /** Shifts the wall clock alone. */
-  shiftWallClock(seconds: number): void;
-  /** Resolves once that many fetches have ended. */
-  refreshed(count: number): Promise<Refresh>;
-}
 
 const ends: (() => Promise<unknown>)[] = [];
 
@@ -53,13 +24,17 @@ export async function issuerWith(kids: readonly string[], options: TestIssuerOpt
   return issuer;
 }
 
+/**
+ * A ring whose clocks a test sets, and everything that its observer received. By default the monotonic clock is frozen, so that a slow
+ * machine makes no difference.
+ */
 export function ringLab(
   source: Partial<IssuerKeySettings>,
   keys: Partial<KeyRingOptions['keys']> = {},
   observer: Partial<KeyRingObserver> = {},
   clock: 'frozen' | 'running' = 'frozen',
   { watchFiles = createFileWatch() }: Partial<Pick<KeyRingOptions, 'watchFiles'>> = {},
-): RingLab {
+) {
   const refreshes: Refresh[] = [];
   const usable: string[] = [];
   const warnings: string[] = [];
@@ -93,20 +68,22 @@ export function ringLab(
     ring: {
       ...created,
       ...issuerRing,
-      current: kid => current(issuerRing, kid),
-      find: kid => issuerRing.find(withKid(kid)),
+      current: (kid: string) => current(issuerRing, kid),
+      find: (kid: string | undefined) => issuerRing.find(withKid(kid)),
     },
     refreshes,
     usable,
     warnings,
-    advance(seconds) {
+    /** Advances the monotonic clock and the wall clock. */
+    advance(seconds: number) {
       advancedMs += seconds * 1000;
     },
-    shiftWallClock(seconds) {
+    shiftWallClock(seconds: number) {
       wallShiftMs = seconds * 1000;
     },
-    refreshed: count =>
-      new Promise(resolve => {
+    /** Resolves once that many fetches have ended. */
+    refreshed: (count: number) =>
+      new Promise<Refresh>(resolve => {
         const last = refreshes.at(-1);
         if (last !== undefined && refreshes.length >= count) resolve(last);
         else waiting.push({ count, resolve });
@@ -115,7 +92,7 @@ export function ringLab(
 }
 
 /** A started ring whose first fetch has ended. */
-export async function loaded(...parameters: Parameters<typeof ringLab>): Promise<RingLab> {
+export async function loaded(...parameters: Parameters<typeof ringLab>) {
   const lab = ringLab(...parameters);
   await lab.ring.start();
   await lab.refreshed(1);

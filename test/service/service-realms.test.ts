@@ -1,7 +1,5 @@
 // Issuers of one account each, in the built product: realms with keys of their own, and one key set for all.
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { checkRequest } from '../../lab/check-request.ts';
 import { connect, type GrpcClient, reasonOf } from '../../lab/service.ts';
@@ -9,6 +7,7 @@ import { type ServiceProcess, startServiceProcess } from '../../lab/service-proc
 import { signingKey } from '../../lab/signing-key.ts';
 import { audience, token } from '../../lab/token.ts';
 import { until } from '../../lab/until.ts';
+import { listen } from '../support/listen.ts';
 
 const realms = ['acme', 'globex', 'initech', 'shared'] as const;
 
@@ -32,9 +31,7 @@ describe('issuers of one account each', function () {
           .end(JSON.stringify({ keys: [{ ...publicJwk, kid: 'k1' }] })),
       );
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    base = `http://127.0.0.1:${await listen(server)}`;
     service = await startServiceProcess(configuration(['acme', 'globex']));
     client = connect(service.address);
   });

@@ -2,22 +2,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { listen } from './listen.ts';
 
-export interface ConnectProxy {
-  readonly url: string;
-  /** host:port of each request. */
-  readonly requested: readonly string[];
-  /** The number of clients that presented a certificate; a proxy with TLS requests one from each. */
-  readonly certificates: () => number;
-  stop(): Promise<void>;
-}
-
-export async function startConnectProxy(
-  port: number,
-  tls?: { readonly cert: string; readonly key: string },
-): Promise<ConnectProxy> {
+export async function startConnectProxy(port: number, tls?: { readonly cert: string; readonly key: string }) {
   const requested: string[] = [];
   let certificates = 0;
   const sockets = new Set<Socket>();
@@ -34,11 +23,12 @@ export async function startConnectProxy(
     });
     for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const ownPort = await listen(server);
   return {
-    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://127.0.0.1'}:${(server.address() as AddressInfo).port}`,
-    requested,
+    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://127.0.0.1'}:${ownPort}`,
+    /** host:port of each request. */
+    requested: requested as readonly string[],
+    /** The number of clients that presented a certificate; a proxy with TLS requests one from each. */
     certificates: () => certificates,
     async stop() {
       for (const socket of sockets) socket.destroy();

@@ -1,25 +1,15 @@
 // A publisher of a revocation list on loopback: what it serves, and each request that it got; an afterEach hook stops it.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-export interface Publisher {
-  readonly url: string;
-  readonly requests: { readonly headers: IncomingMessage['headers']; status: number }[];
-  /** With an ETag of its bytes, from the next request on. */
-  publish(list: string | Uint8Array, headers?: Readonly<Record<string, string>>): void;
-  /** Any other answer. */
-  answer(how: (request: IncomingMessage, response: ServerResponse) => void): void;
-  /** Closes connections and refuses new ones; it comes back on the same port. */
-  stop(): Promise<void>;
-  restart(): Promise<void>;
-}
+export type Publisher = Awaited<ReturnType<typeof startPublisher>>;
 
-export async function startPublisher(list = '', tls?: ServerOptions): Promise<Publisher> {
-  const requests: Publisher['requests'] = [];
-  let answer: Parameters<Publisher['answer']>[0];
+export async function startPublisher(list = '', tls?: ServerOptions) {
+  const requests: { readonly headers: IncomingMessage['headers']; status: number }[] = [];
+  let answer: RequestListener;
   const listen = async (port: number) => {
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       const entry = { headers: request.headers, status: 0 };
@@ -33,19 +23,21 @@ export async function startPublisher(list = '', tls?: ServerOptions): Promise<Pu
   };
   let server = await listen(0);
   const { port } = server.address() as AddressInfo;
-  const publisher: Publisher = {
+  const publisher = {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/revoked.jsonl`,
     requests,
-    publish(body, headers = {}) {
+    /** With an ETag of its bytes, from the next request on. */
+    publish(body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}) {
       const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
       answer = (request, response) => {
         if (request.headers['if-none-match'] === etag) response.writeHead(304, { etag }).end();
         else response.writeHead(200, { etag, ...headers }).end(body);
       };
     },
-    answer(how) {
+    answer(how: RequestListener) {
       answer = how;
     },
+    /** Closes connections and refuses new ones; it comes back on the same port. */
     async stop() {
       const closed = server.listening ? once(server, 'close') : undefined;
       server.close();

@@ -40,27 +40,12 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** It sends no acknowledgement and no window update by itself. */
-export interface Http2Connection {
-  /** In order of arrival. */
-  readonly received: readonly ReceivedFrame[];
-  readonly isOpen: boolean;
-  /** Settles when the kernel has the bytes or the connection is closed. */
-  write(...frames: readonly Buffer[]): Promise<void>;
-  /** Waits for the first frame of this type; undefined when the connection closes without one. */
-  frameOf(isWanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
-  /** Settles when the connection is closed, whether or not by a reset. */
-  readonly closed: Promise<void>;
-  destroy(): void;
-}
+export type Http2Connection = Awaited<ReturnType<typeof openHttp2Connection>>;
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** `silent` sends nothing at all. */
-export async function openHttp2Connection(
-  port: number,
-  { silent = false }: { readonly silent?: boolean } = {},
-): Promise<Http2Connection> {
+/** It sends no acknowledgement and no window update by itself; with `silent` nothing at all. */
+export async function openHttp2Connection(port: number, { silent = false }: { readonly silent?: boolean } = {}) {
   const socket = connect({ host: '127.0.0.1', port });
   await once(socket, 'connect');
   const received: ReceivedFrame[] = [];
@@ -102,9 +87,11 @@ export async function openHttp2Connection(
     get isOpen() {
       return isOpen;
     },
-    write: (...frames) => write(Buffer.concat(frames)),
-    frameOf: isWanted =>
-      new Promise(resolve => {
+    /** Settles when the kernel has the bytes or the connection is closed. */
+    write: (...frames: readonly Buffer[]) => write(Buffer.concat(frames)),
+    /** Waits for the first frame of this type; undefined when the connection closes without one. */
+    frameOf: (isWanted: (frame: ReceivedFrame) => boolean) =>
+      new Promise<ReceivedFrame | undefined>(resolve => {
         const check = (): void => {
           const found = received.find(isWanted);
           if (found === undefined && isOpen) return;

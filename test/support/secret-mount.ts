@@ -3,13 +3,9 @@ import { mkdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { freshFolder } from './fresh-folder.ts';
 
-export interface SecretMount {
-  path(name: string): string;
-  /** Replaces all files at once and removes the old ones. The set of names does not change. */
-  update(files: Readonly<Record<string, string>>): Promise<void>;
-}
+export type SecretMount = Awaited<ReturnType<typeof mountSecret>>;
 
-export async function mountSecret(files: Readonly<Record<string, string>>): Promise<SecretMount> {
+export async function mountSecret(files: Readonly<Record<string, string>>) {
   const folder = freshFolder();
   let version = 0;
   const publish = async (contents: Readonly<Record<string, string>>): Promise<void> => {
@@ -23,8 +19,9 @@ export async function mountSecret(files: Readonly<Record<string, string>>): Prom
   await publish(files);
   for (const file of Object.keys(files)) await symlink(join('..data', file), join(folder, file));
   return {
-    path: name => join(folder, name),
-    async update(contents) {
+    path: (name: string) => join(folder, name),
+    /** Replaces all files at once and removes the old ones. The set of names does not change. */
+    async update(contents: Readonly<Record<string, string>>) {
       const old = await readlink(join(folder, '..data'));
       await publish(contents);
       await rm(join(folder, old), { recursive: true });

@@ -1,10 +1,9 @@
 // A fake OpenTelemetry collector: accepts spans over HTTP, as JSON from an SDK and as protobuf from Envoy.
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
 import { secrets } from '../../lab/secrets.ts';
+import { listen } from './listen.ts';
 
 export interface CollectedSpan {
   readonly service: string;
@@ -17,16 +16,6 @@ export interface CollectedSpan {
   readonly parentSpanId: string;
   readonly statusCode: number;
   readonly attributes: Readonly<Record<string, string>>;
-}
-
-export interface TraceCollector {
-  readonly port: number;
-  readonly spans: readonly CollectedSpan[];
-  /** Everything that SDKs sent, as text, to search for secrets. */
-  textOfSdks(): string;
-  /** Waits for the first matching span. */
-  span(isWanted: (span: CollectedSpan) => boolean): Promise<CollectedSpan>;
-  stop(): Promise<void>;
 }
 
 // The part of opentelemetry/proto/trace/v1/trace.proto that tests read.
@@ -65,7 +54,7 @@ interface Request {
   }[];
 }
 
-export async function startTraceCollector(): Promise<TraceCollector> {
+export async function startTraceCollector() {
   const spans: CollectedSpan[] = [];
   const texts: string[] = [];
   const waiting = new Map<(span: CollectedSpan) => boolean, (span: CollectedSpan) => void>();
@@ -81,19 +70,21 @@ export async function startTraceCollector(): Promise<TraceCollector> {
       for (const [isWanted, resolve] of waiting) if (isWanted(span)) resolve(span);
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const port = await listen(server);
   server.unref();
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     spans,
+    /** Everything that SDKs sent, as text, to search for secrets. */
     textOfSdks: () => texts.join('\n'),
-    span(isWanted) {
+    /** Waits for the first matching span. */
+    span(isWanted: (span: CollectedSpan) => boolean): Promise<CollectedSpan> {
       const found = spans.find(isWanted);
       return found === undefined ? new Promise(resolve => waiting.set(isWanted, resolve)) : Promise.resolve(found);
     },
     stop: () =>
-      new Promise(resolve => {
+      new Promise<void>(resolve => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

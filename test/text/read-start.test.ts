@@ -1,10 +1,10 @@
 // How much is read of an answer and of any other stream, and when reading it fails.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { readStart, sendRequest } from '../../src/http/send-request.ts';
+import { listen } from '../support/listen.ts';
 
 describe('readStart', () => {
   let server: Server | undefined;
@@ -14,9 +14,8 @@ describe('readStart', () => {
   });
 
   async function answerOf(listener: RequestListener, signal = AbortSignal.timeout(15_000)): Promise<IncomingMessage> {
-    server = createServer(listener).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server = createServer(listener);
+    const url = `http://127.0.0.1:${await listen(server)}`;
     return sendRequest(new URL(url), { signal });
   }
 

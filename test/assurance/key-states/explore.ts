@@ -17,22 +17,13 @@ export const smallLimits: KeySetLimits = {
   maxUnknownKids: 1,
 };
 
-export interface Exploration {
-  readonly states: number;
-  readonly transitions: number;
-  /** The number of new states at each depth. */
-  readonly levels: readonly number[];
-  /** Whether all reachable states were explored. */
-  readonly isComplete: boolean;
-}
-
 /** Throws an error with the shortest sequence of steps that breaks an invariant. */
 export function explore(options: {
   readonly limits?: KeySetLimits;
   readonly maxDepth: number;
   /** Called before each state; ends the exploration within a level, which then does not count. */
   readonly isOver?: () => boolean;
-}): Exploration {
+}) {
   const { limits = smallLimits, maxDepth, isOver = () => false } = options;
   const go = (world: World, step: Step, before: Path | undefined): Node => {
     const path = { step, before };

@@ -7,17 +7,11 @@ import { promisify } from 'node:util';
 import { configMapOf, type Manifest, parseManifests } from '../../../lab/manifest.ts';
 import { freshFolder } from '../../support/fresh-folder.ts';
 
-export interface MountedFiles {
-  /** Replaces /etc. */
-  readonly directory: string;
-  readonly config: string;
-  /** Only if an Envoy is part of the pods: its bootstrap. */
-  readonly bootstrap: string | undefined;
-}
+export type MountedFiles = Awaited<ReturnType<typeof layOutFiles>>;
 
 type Files = Readonly<Record<string, string>>;
 
-export async function layOutFiles(manifests: readonly Manifest[]): Promise<MountedFiles> {
+export async function layOutFiles(manifests: readonly Manifest[]) {
   const directory = freshFolder();
   const write = async (folder: string, files: Files = {}): Promise<void> => {
     await mkdir(join(directory, folder), { recursive: true });

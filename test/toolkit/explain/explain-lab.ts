@@ -7,7 +7,7 @@ import { freePorts } from '../../../lab/free-ports.ts';
 import { secrets } from '../../../lab/secrets.ts';
 import { connect, currentToken, type LogLine, serviceConfig, startTestService } from '../../../lab/service.ts';
 import { signingKey } from '../../../lab/signing-key.ts';
-import { startTestIssuer, type TestIssuer } from '../../../lab/test-issuer.ts';
+import { startTestIssuer } from '../../../lab/test-issuer.ts';
 import { audience, type TokenParts } from '../../../lab/token.ts';
 import { until } from '../../../lab/until.ts';
 import type { Explanation } from '../../../src/toolkit/explain/explanation.ts';
@@ -35,25 +35,14 @@ export interface ExplainedCase {
   readonly authorization: string | undefined;
 }
 
-export interface ExplainLab {
-  readonly issuer: TestIssuer;
-  /** An issuer of the configuration whose keys cannot be fetched. */
-  readonly unreachableIssuer: string;
-  readonly configFile: string;
-  token(parts?: TokenParts): Promise<string>;
-  /** The answer of the service, and its log line. */
-  ask(request: ExplainedCase): Promise<{ readonly answer: Omit<Explanation, 'checks'>; readonly line: LogLine }>;
-  /** The outcome of explain for the same request. */
-  explain(request: ExplainedCase, ...more: readonly string[]): Promise<Outcome>;
-  stop(): Promise<void>;
-}
+export type ExplainLab = Awaited<ReturnType<typeof startExplainLab>>;
 
 /** An issuer whose role claim has a name with a dot. */
 export const dottedIssuer = 'https://dotted.test';
 
 const path = '/api/subscriptions/accounts/acct1';
 
-export async function startExplainLab(): Promise<ExplainLab> {
+export async function startExplainLab() {
   const keys = [await signingKey('k1'), await signingKey('r1', 'RS256')];
   const issuer = await startTestIssuer({ keys: keys.map(({ publicJwk }) => publicJwk) });
   const [unusedPort] = await freePorts(1);
@@ -100,8 +89,9 @@ export async function startExplainLab(): Promise<ExplainLab> {
     issuer,
     unreachableIssuer,
     configFile,
-    token: (parts = {}) => currentToken(issuer.url, parts),
-    async ask(request) {
+    token: (parts: TokenParts = {}) => currentToken(issuer.url, parts),
+    /** The answer of the service, and its log line. */
+    async ask(request: ExplainedCase) {
       requests += 1;
       const requestId = `case-${requests}`;
       const headers: Record<string, string[]> = { 'x-request-id': [requestId] };
@@ -123,7 +113,8 @@ export async function startExplainLab(): Promise<ExplainLab> {
         },
       };
     },
-    explain(request, ...more) {
+    /** The outcome of explain for the same request. */
+    explain(request: ExplainedCase, ...more: readonly string[]) {
       const headers = (request.headers ?? []).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
       const options = ['--config', configFile, '--path', request.path ?? path, '--method', request.method ?? 'GET'];
       return runExplain([...options, ...headers, ...more], { input: request.authorization ?? '' });

@@ -1,8 +1,6 @@
 // `init`: the configuration that it prints accepts the token that it was made from, or says what must be chosen.
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
@@ -13,6 +11,7 @@ import { startTestIssuer, type TestIssuer } from '../../../lab/test-issuer.ts';
 import { base64url, token } from '../../../lab/token.ts';
 import { claimShapes } from '../../../src/toolkit/init/claim-shapes.ts';
 import { multiTenantTokens } from '../../fixtures/multi-tenant-tokens.ts';
+import { listen } from '../../support/listen.ts';
 
 const now = Math.floor(Date.now() / 1000);
 const times = { iat: now - 10, exp: now + 300, nbf: undefined };
@@ -248,8 +247,7 @@ describe('init', () => {
         ]);
         response.writeHead(documents.has(url) ? 200 : 404).end(JSON.stringify(documents.get(url)));
       });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const origin = `http://127.0.0.1:${await listen(server)}`;
       const { code, config, stderr } = await init({ ...usual, iss: `${origin}/tenant` });
       server.close();
       expect([code, config.issuers[0].discoveryUrl], stderr).to.deep.equal([0, `${origin}${path}`]);

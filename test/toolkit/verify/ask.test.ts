@@ -1,9 +1,8 @@
 // How long `verify` waits for an answer, and how much of it is read.
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { ask } from '../../../src/toolkit/verify/ask.ts';
+import { listen } from '../../support/listen.ts';
 
 const planned = { kind: 'no token', name: 'GET /x', target: '/x', host: 'x', headers: [] } as const;
 
@@ -15,9 +14,8 @@ describe('ask', () => {
   });
 
   async function gateway(listener: RequestListener, timeoutMs?: number) {
-    server = createServer(listener).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server = createServer(listener);
+    const url = new URL(`http://127.0.0.1:${await listen(server)}`);
     return {
       url,
       token: { from: ['authorization'] as const },

@@ -1,0 +1,9 @@
+// Starts a server on a free port of 127.0.0.1.
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+
+/** Resolves to its port. */
+export async function listen(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as AddressInfo).port;
+}
