@@ -1,17 +1,28 @@
-// The explain command: arguments and input. test/toolkit/explain/same-answer.test.ts compares it with the service.
+// The explain command: arguments, input, and what it reads beside the configuration (keys, a seed, the revocation list).
+// test/toolkit/explain/same-answer.test.ts compares it with the service.
 import { createHash, X509Certificate } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { runCommand } from '../../lab/command.ts';
+import type { JWK } from 'jose';
+import { type Outcome, runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
-import { serviceConfig } from '../../lab/service.ts';
+import { currentToken } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
 import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { audience } from '../../lab/token.ts';
+import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
+import { createKeySeed } from '../../src/keys/key-seed.ts';
+import { locationKey } from '../../src/keys/key-source.ts';
+import { freshFolder } from '../support/fresh-folder.ts';
+import { useEnds } from '../support/use-ends.ts';
 import { explanationOf, runExplain } from '../toolkit/explain/explain-lab.ts';
-import { fullConfig, path, useExplainLab } from './explain-config.ts';
+import { path, useExplainLab } from './explain-config.ts';
 
 describe('explain', () => {
   const explain = useExplainLab();
-  const { run } = explain;
+  const { run, runWith, detailOf } = explain;
 
   describe('with wrong arguments', () => {
     const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
@@ -70,51 +81,36 @@ describe('explain', () => {
     });
 
     it('needs no certificate and no revocation list with --without-files', async () => {
-      const config = serviceConfig(explain.lab.issuer, {
-        ...fullConfig(),
+      const missing = {
         tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
         revocation: { file: '/missing/revoked.jsonl' },
-      });
-      const args = ['--config', writeFixture('explain-files.json', config), '--path', path];
-      const { code, stdout, stderr } = await runExplain([...args, '--without-files'], { input: explain.token });
+      };
+      const { code, stdout, stderr } = await runWith(missing, ['--without-files']);
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       expect(stdout).to.match(/pass +revocation +not judged/);
-      const byUrl = {
-        ...config,
-        tls: undefined,
-        revocation: { url: 'http://127.0.0.1:1/', refreshSeconds: 5, maxAgeSeconds: 60 },
-      };
-      const urlArgs = ['--config', writeFixture('explain-url.json', byUrl), '--path', path];
-      expect((await runExplain(urlArgs, { input: explain.token })).code).to.equal(4);
-      const leftOut = await runExplain([...urlArgs, '--without-files'], { input: explain.token });
+      const byUrl = { revocation: { url: 'http://127.0.0.1:1/', refreshSeconds: 5, maxAgeSeconds: 60 } };
+      expect((await runWith(byUrl)).code).to.equal(4);
+      const leftOut = await runWith(byUrl, ['--without-files']);
       expect(leftOut.code).to.equal(0);
       expect(leftOut.stdout).to.match(/pass +revocation-list +not judged/);
-      expect((await runExplain(args, { input: explain.token })).stderr).to.contain(
-        'tls.keyFile: the file does not exist',
-      );
+      expect((await runWith(missing)).stderr).to.contain('tls.keyFile: the file does not exist');
     });
 
     it('exits 1 with one line without a host, where account.hosts names hosts', async () => {
-      const config = serviceConfig(
-        explain.lab.issuer,
-        fullConfig({ account: { headers: ['x-account-id'], query: ['account_id'], hosts: ['api.example.com'] } }),
-      );
-      const args = ['--config', writeFixture('explain-hosts.json', config), '--path', path];
-      expect(await runExplain(args, { input: explain.token })).to.deep.equal({
+      const account = { headers: ['x-account-id'], query: ['account_id'], hosts: ['api.example.com'] };
+      expect(await runWith({ account })).to.deep.equal({
         code: 1,
         stdout: '',
         stderr:
           "account-authz explain: --header 'host: NAME' is required: account.hosts names the hosts that requests may be for\n",
       });
-      const { code } = await runExplain([...args, '--header', 'Host: api.example.com'], { input: explain.token });
-      expect(code).to.equal(0);
+      expect((await runWith({ account }, ['--header', 'Host: api.example.com'])).code).to.equal(0);
     });
 
     it('exits 1 with one line for a jwksFile without a usable key', async () => {
       const jwksFile = writeFixture('empty-keys.json', '{"keys":[]}');
       const issuers = [{ issuer: explain.lab.issuer.url, audiences: [audience], jwksFile }];
-      const file = writeFixture('explain-keys.json', serviceConfig(explain.lab.issuer, fullConfig({ issuers })));
-      const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: explain.token });
+      const { code, stdout, stderr } = await runWith({ issuers });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
       expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: the list is empty\n$/);
     });
@@ -185,4 +181,123 @@ describe('explain', () => {
       expect(stderr).to.equal('account-authz explain: paste a token, then Enter and Ctrl-D\n');
     });
   });
+
+  describe('revocation', () => {
+    it('names the matching fields and the file, and no value', async () => {
+      const detail = await detailOf({ claims: { jti: 'stolen' } }, 'revocation');
+      expect(detail).to.match(
+        /^the revocation list has an entry for app, jti: .*\(revocation\.file: "\S+explain-revoked\.jsonl"\)$/,
+      );
+      expect(detail).to.not.contain('stolen');
+    });
+
+    it('passes without a matching entry, and states when no list is configured', async () => {
+      const passed = ({ stdout }: Outcome): string | undefined => /^pass {9}revocation {6}(.*)$/m.exec(stdout)?.[1];
+      expect(passed(await run([]))).to.equal('no entry matches');
+      expect(passed(await runWith({}))).to.equal('no list is configured');
+    });
+
+    it('is checked at the time of --at', async () => {
+      const entry = { acc: 'acct1', expires: '2026-11-21T12:30:00Z' };
+      const revocation = { file: writeFixture('explain-expires.jsonl', entry) };
+      const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
+      const timely = await explain.lab.token({ claims: { iat, exp: iat + 3600 } });
+      const reasonAt = async (at: string): Promise<string> =>
+        explanationOf(await runWith({ revocation }, ['--json', '--at', at], { input: timely })).reason;
+      expect(await reasonAt('2026-11-21T12:29:59Z')).to.equal('token_revoked');
+      expect(await reasonAt('2026-11-21T12:30:00Z')).to.equal('allowed');
+    });
+
+    it('exits 1 for an invalid list, with every problem and its place', async () => {
+      const list = writeFixture('explain-bad-list.jsonl', '{"acc":1}\n');
+      expect(await runWith({ revocation: { file: list } })).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr: `${list}:1:1: acc: must be text: put it in quotes\n`,
+      });
+    });
+  });
+
+  describe('keys', () => {
+    const ends = useEnds();
+    async function issuerWith(...others: readonly JWK[]): Promise<TestIssuer> {
+      const issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk, ...others] });
+      ends.push(() => issuer.stop());
+      return issuer;
+    }
+    const runOf = async (issuer: TestIssuer, changes = {}, ...args: readonly string[]): Promise<Outcome> =>
+      runWith(changes, args, { issuer, input: await currentToken(issuer.url, {}) });
+
+    it('that cannot be fetched lead to exit 4 with the problem', async () => {
+      const claims = { iss: explain.lab.unreachableIssuer };
+      const outcome = await run(['--json'], await explain.lab.token({ claims }));
+      expect(outcome.code).to.equal(4);
+      const { checks, ...answer } = explanationOf(outcome);
+      expect(answer).to.include({ decision: 'unavailable', reason: 'keys_unavailable', status: 503 });
+      expect(checks.find(({ name }) => name === 'key')?.detail).to.contain('connection refused');
+    });
+
+    it('are awaited for at most keys.timeoutSeconds', async () => {
+      const issuer = await issuerWith();
+      issuer.fault({ kind: 'hang' });
+      const { code, stdout } = await runOf(issuer, { keys: { timeoutSeconds: 1 } }, '--json');
+      expect(code).to.equal(4);
+      expect(stdout).to.contain('last refresh: timed out');
+    });
+
+    it('are awaited for longer than the service would wait', async () => {
+      const issuer = await issuerWith();
+      issuer.fault({ kind: 'slow', delayMs: 400 });
+      expect((await runOf(issuer)).code).to.equal(0);
+    });
+
+    it('that are not used are named with their reasons', async () => {
+      const issuer = await issuerWith({ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'weak' });
+      const outcome = await runOf(issuer, {}, '--json');
+      expect(outcome.code).to.equal(0);
+      expect(outcome.stdout).to.contain('; not used: weak (RSA of 17 bits, not 2048 to 8192)');
+    });
+
+    describe('with keys.cacheDirectory', () => {
+      it('are not written there', async () => {
+        const cacheDirectory = freshFolder();
+        expect((await runWith({ keys: { cacheDirectory } })).code).to.equal(0);
+        expect(readdirSync(cacheDirectory)).to.deep.equal([]);
+      });
+
+      it('are read from there while the issuer is down, and the output says so', async () => {
+        const cacheDirectory = freshFolder();
+        const issuer = await issuerWith();
+        await leaveSeed(issuer, cacheDirectory);
+        const [seed = ''] = readdirSync(cacheDirectory);
+        const before = readFileSync(join(cacheDirectory, seed), 'utf8');
+        await issuer.stop();
+        const { code, stdout } = await runOf(issuer, { keys: { cacheDirectory } });
+        expect(code).to.equal(0);
+        expect(stdout).to.match(
+          /1 key in use, confirmed .* ago; .*connection refused; these are from keys\.cacheDirectory/,
+        );
+        expect(readdirSync(cacheDirectory)).to.deep.equal([seed]);
+        expect(readFileSync(join(cacheDirectory, seed), 'utf8')).to.equal(before);
+      });
+    });
+  });
 });
+
+// Writes the seed file that a running service would have left.
+async function leaveSeed({ url: issuer, jwksUrl }: TestIssuer, cacheDirectory: string): Promise<void> {
+  const seed = createKeySeed({
+    cacheDirectory,
+    issuers: [issuer],
+    location: locationKey({ issuer, jwksUrl, algorithms: defaultAlgorithms }),
+    algorithms: defaultAlgorithms,
+    readOnly: false,
+    maxAgeMs: 3_600_000,
+    wallNow: Date.now,
+    onResult: problem => expect(problem).to.equal(undefined),
+  });
+  const { kid, alg, publicJwk } = await signingKey('k1');
+  const { kty = '', crv = '', x = '', y = '' } = publicJwk;
+  seed.save([{ kty, crv, x, y, kid, alg, use: 'sig' }], Date.now() - 1000);
+  await seed.written();
+}
