@@ -17,7 +17,9 @@ export type TokenKey =
 /** The one key that fits the algorithm and has the kid, any kid where the token has none. Of several, the one that the thumbprints name. */
 export function findTokenKey({ keys, kids }: Pick<KeySet, 'keys' | 'kids'>, header: TokenKeyHeader): TokenKey {
   const { alg, kid, x5t, x5tS256 } = header;
-  const fitting = [...keys].filter(([key]) => (kid ?? key.kid) === key.kid && key.cryptoKeyFor(alg) !== undefined);
+  const fitting: VerificationKey[] = [];
+  for (const key of keys.keys())
+    if ((kid ?? key.kid) === key.kid && key.cryptoKeyFor(alg) !== undefined) fitting.push(key);
   const [first] = fitting;
   if (first === undefined) {
     if (kid === undefined) return { kind: 'none', detail: 'no key of the issuer is for this algorithm' };
@@ -26,12 +28,12 @@ export function findTokenKey({ keys, kids }: Pick<KeySet, 'keys' | 'kids'>, head
       detail: kids.has(kid) ? 'the key is not for this algorithm' : 'kid is not a key of the issuer',
     };
   }
-  if (isOneKey(fitting.map(([key]) => key))) return { kind: 'key', key: first[0] };
+  if (isOneKey(fitting)) return { kind: 'key', key: first };
   const names = [
     ...(x5t === undefined ? [] : [certificateName('x5t', x5t)]),
     ...(x5tS256 === undefined ? [] : [certificateName('x5t#S256', x5tS256)]),
   ];
-  const named = fitting.filter(([, certificates]) => names.some(name => certificates.has(name))).map(([key]) => key);
+  const named = fitting.filter(key => names.some(name => keys.get(key)?.has(name)));
   const [key] = named;
   if (key !== undefined && isOneKey(named)) return { kind: 'key', key };
   return { kind: 'none', detail: 'several keys of the issuer fit, and neither kid nor x5t names one' };
@@ -39,5 +41,5 @@ export function findTokenKey({ keys, kids }: Pick<KeySet, 'keys' | 'kids'>, head
 
 /** The same key under several kids counts once. */
 function isOneKey(keys: readonly VerificationKey[]): boolean {
-  return new Set(keys.map(({ thumbprint }) => thumbprint)).size === 1;
+  return keys.every(({ thumbprint }) => thumbprint === keys[0]?.thumbprint);
 }

@@ -204,6 +204,9 @@ export function parseAccounts(payload: unknown, rules: IdentityRules): Identity[
 }
 
 function severalAccounts(names: readonly string[], { accounts, grammar }: IdentityRules): Identity['accounts'] {
+  // Most tokens have one.
+  const [first] = names;
+  if (names.length === 1 && first !== undefined && isAccount(first, grammar) && mayClaim(accounts, first)) return first;
   const different = new Set(names);
   if (different.size > maxAccounts) return refusal('token_invalid', `acc names more than ${maxAccounts} accounts`);
   const sound = [...different].filter(name => isAccount(name, grammar));
