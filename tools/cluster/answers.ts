@@ -1,5 +1,5 @@
 // What a client gets from the deployed pods and what the app behind them gets to see, before anything is restarted.
-import { forward, podsOf } from './kubectl.ts';
+import { askFrom, podsOf } from './kubectl.ts';
 import type { ClusterRun } from './run.ts';
 
 interface Case {
@@ -81,16 +81,13 @@ export function shownHeaders(text: string, pattern: RegExp): string {
 
 /** A token of the demo's own authentication service, which is in the pod. */
 export async function quickstartToken(namespace: string): Promise<string> {
-  const { url, stop } = await forward(namespace, 'deployment/subscriptions', 8090);
-  try {
-    const body = JSON.stringify({ user: 'alice', password: 'wonderland' });
-    const headers = { 'content-type': 'application/json' };
-    const signedIn = await fetch(`${url}/auth/sign-in`, { method: 'POST', headers, body });
-    const { session_token: session } = (await signedIn.json()) as { session_token: string };
-    const authorization = `Bearer ${session}`;
-    const issued = await fetch(`${url}/api/accounts/acme/token`, { method: 'POST', headers: { authorization } });
-    return ((await issued.json()) as { access_token: string }).access_token;
-  } finally {
-    stop();
-  }
+  const post = async (path: string, options: RequestInit): Promise<Readonly<Record<string, string>>> => {
+    const at = ['-n', namespace, 'deployment/subscriptions', '-c', 'app'];
+    return JSON.parse((await askFrom(at, `http://127.0.0.1:8090${path}`, { method: 'POST', ...options })).text);
+  };
+  const body = JSON.stringify({ user: 'alice', password: 'wonderland' });
+  const headers = { 'content-type': 'application/json' };
+  const { session_token: session } = await post('/auth/sign-in', { headers, body });
+  const issued = await post('/api/accounts/acme/token', { headers: { authorization: `Bearer ${session}` } });
+  return issued.access_token ?? '';
 }

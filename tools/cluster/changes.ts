@@ -1,6 +1,6 @@
 // A configuration, a revocation list, a certificate and an authentication service that change under load, in running pods.
 import { testCertificate } from '../../lab/test-certificate.ts';
-import { apply, forward, kubectl, type PodState, podsOf, until } from './kubectl.ts';
+import { apply, askFrom, kubectl, type PodState, podsOf, until } from './kubectl.ts';
 import { authzPods, type ClusterRun, measure, seconds, settle } from './run.ts';
 
 /** For the overlay envoy-sidecar, whose configuration has a stable name here. */
@@ -32,7 +32,9 @@ export async function changeSteps(run: ClusterRun): Promise<void> {
     expected: 'refused and counted by every pod, nothing lost',
     async act() {
       await configure(`${original}apps: [web-app]\nnonsense: 1\n`);
-      const after = await untilEachPod(run, async pod => /result="failure"} [1-9]/.test(await reloadsOf(run, pod)));
+      const after = await untilEachPod(run, async pod =>
+        /config_reloads_total\{result="failure"} [1-9]/.test(await pageOf(run, pod, '9192/metrics')),
+      );
       return { measured: `counted after ${seconds(after)}` };
     },
   });
@@ -123,13 +125,11 @@ export async function outageSteps(run: ClusterRun): Promise<void> {
         () => true,
         () => false,
       );
-      const readyOf = (pods: readonly PodState[]): string =>
-        `${pods.filter(({ isReady }) => isReady).length} of ${pods.length}`;
       const pods = await podsOf(namespace, labels);
-      const ready = [
-        readyOf(pods.filter(({ name }) => old.has(name))),
-        readyOf(pods.filter(({ name }) => !old.has(name))),
-      ];
+      const ready = [true, false].map(isOld => {
+        const those = pods.filter(({ name }) => old.has(name) === isOld);
+        return `${those.filter(({ isReady }) => isReady).length} of ${those.length}`;
+      });
       return {
         measured: `ready after 30 s: ${ready[0]} old pods, ${ready[1]} new`,
         isGood: !isOver && String(ready) === `${replicas} of ${replicas},0 of 1`,
@@ -176,30 +176,14 @@ function untilAnswered(run: ClusterRun, token: string, status: number): Promise<
   });
 }
 
-async function reloadsOf(run: ClusterRun, { name }: PodState): Promise<string> {
-  const { url, stop } = await forward(run.deployed.namespace, `pod/${name}`, 9192);
-  try {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    return metrics
-      .split('\n')
-      .filter(line => line.startsWith('account_authz_config_reloads_total'))
-      .join('\n');
-  } finally {
-    stop();
-  }
+/** What a port of a pod's loopback shows. */
+async function pageOf({ deployed }: ClusterRun, { name }: PodState, page: string): Promise<string> {
+  return (await askFrom(['-n', deployed.namespace, name, '-c', 'app'], `http://127.0.0.1:${page}`)).text;
 }
 
 /** For each pod of the workload: how often Envoy has taken certificates from its files. */
-async function renewals({ deployed: { namespace, labels } }: ClusterRun): Promise<readonly number[]> {
-  const counts: number[] = [];
-  for (const { name } of await podsOf(namespace, labels)) {
-    const { url, stop } = await forward(namespace, `pod/${name}`, 9901);
-    try {
-      const stats = await (await fetch(`${url}/stats?filter=ssl_context_update_by_sds`)).text();
-      counts.push(Number(/: (\d+)/.exec(stats)?.[1] ?? 0));
-    } finally {
-      stop();
-    }
-  }
-  return counts;
+async function renewals(run: ClusterRun): Promise<readonly number[]> {
+  const pods = await podsOf(run.deployed.namespace, run.deployed.labels);
+  const stats = await Promise.all(pods.map(pod => pageOf(run, pod, '9901/stats?filter=ssl_context_update_by_sds')));
+  return stats.map(each => Number(/: (\d+)/.exec(each)?.[1] ?? 0));
 }

@@ -128,10 +128,15 @@ async function writeKustomization(
       return target;
     }
     case 'render kubernetes':
-      return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
+      // Without listen, which is then the socket.
+      return writeOrders(
+        join(folder, 'orders'),
+        write,
+        (await configOf('envoy-sidecar')).replace(/^listen: .*\n/m, ''),
+      );
     case 'envoy-sidecar over TCP': {
       const target = join(overlays, 'envoy-sidecar');
-      const config = `${await configOf('envoy-sidecar')}`.replace(/^listen: .*$/m, 'listen: 127.0.0.1:9191');
+      const config = (await configOf('envoy-sidecar')).replace(/^listen: .*$/m, 'listen: 127.0.0.1:9191');
       await write(target, config);
       await product(['render', 'kubernetes', '--config', 'config.yaml', '--out', 'authz'], target);
       await cp(join(target, 'ca.pem'), join(target, 'authz', 'ca.pem'));
@@ -141,6 +146,7 @@ async function writeKustomization(
       const kustomization = parseDocument(await readFile(join(target, 'kustomization.yaml'), 'utf8'));
       kustomization.set('components', ['authz']);
       kustomization.delete('configMapGenerator');
+      kustomization.deleteIn(['patches', 1]); // the folder of the socket
       await writeFile(join(target, 'kustomization.yaml'), kustomization.toString());
       return target;
     }
@@ -190,6 +196,42 @@ const unrestricted = {
 
 type Write = (target: string, config: string, kustomization?: object, caFile?: string) => Promise<string>;
 
+const orders = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop
+  labels: { pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/warn: restricted }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: orders, labels: { app: orders } }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: orders } }
+  strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }
+  template:
+    metadata: { labels: { app: orders } }
+    spec:
+      containers:
+        - name: app
+          image: ghcr.io/account-authz/account-authz-demo:0.1.0
+          args: [demo/serve.ts, upstream, --listen, "127.0.0.1:9000", --health, "0.0.0.0:8001"]
+          ports: [{ name: health, containerPort: 8001 }]
+          readinessProbe: { httpGet: { path: /healthz, port: health }, periodSeconds: 5 }
+          lifecycle: { preStop: { sleep: { seconds: 15 } } }
+          securityContext:
+            runAsNonRoot: true
+            allowPrivilegeEscalation: false
+            capabilities: { drop: [ALL] }
+            seccompProfile: { type: RuntimeDefault }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: orders, labels: { app: orders } }
+spec: { selector: { app: orders }, ports: [{ port: 80, targetPort: 9000 }] }
+`;
+
 /** The steps of "Your own workload" in docs/deploy/README.md, for an app that listens on 127.0.0.1:9000. */
 async function writeOrders(target: string, write: Write, config: string): Promise<string> {
   const mount = allPages()
@@ -197,42 +239,7 @@ async function writeOrders(target: string, write: Write, config: string): Promis
     .find(({ text }) => text.startsWith('configMapGenerator: [{ name: account-authz-files'));
   const kustomization = { namespace: 'shop', resources: ['orders.yaml'], components: ['authz'] };
   await write(target, config, { ...kustomization, ...parse(mount?.text ?? '') }, '/etc/account-authz-files/ca.pem');
-  const labels = { app: 'orders' };
-  const app = {
-    name: 'app',
-    image: 'ghcr.io/account-authz/account-authz-demo:0.1.0',
-    args: ['demo/serve.ts', 'upstream', '--listen', '127.0.0.1:9000', '--health', '0.0.0.0:8001'],
-    ports: [{ name: 'health', containerPort: 8001 }],
-    readinessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 5 },
-    lifecycle: { preStop: { sleep: { seconds: 15 } } },
-    securityContext: {
-      runAsNonRoot: true,
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
-  };
-  const spec = {
-    replicas: 2,
-    selector: { matchLabels: labels },
-    strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-    template: { metadata: { labels }, spec: { containers: [app] } },
-  };
-  const objects = [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: 'shop', labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
-    },
-    { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'orders', labels }, spec },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'orders', labels },
-      spec: { selector: labels, ports: [{ port: 80, targetPort: 9000 }] },
-    },
-  ];
-  await writeFile(join(target, 'orders.yaml'), objects.map(each => stringify(each)).join('---\n'));
+  await writeFile(join(target, 'orders.yaml'), orders);
   const options = ['--upstream', '127.0.0.1:9000', '--selector', 'app=orders', '--out', 'authz'];
   await product(['render', 'kubernetes', '--config', 'config.yaml', ...options], target);
   return target;

@@ -4,8 +4,7 @@ import { promisify } from 'node:util';
 import { loadConfig } from '../../src/config/load.ts';
 import { lintEnvoy } from '../../src/toolkit/lint/lint.ts';
 import { inEachPod, shownHeaders } from './answers.ts';
-import { kubectl, podsOf, until } from './kubectl.ts';
-import { type Answer, askProgram } from './load.ts';
+import { askFrom, kubectl, podsOf, until } from './kubectl.ts';
 import { type ClusterRun, oneOf } from './run.ts';
 
 const path = '/api/subscriptions/accounts';
@@ -69,12 +68,10 @@ async function dumpStep({ deployed, add }: ClusterRun): Promise<void> {
 async function callsOverMutualTls(run: ClusterRun, authorization: string): Promise<void> {
   const { namespace, labels, service, workload } = run.deployed;
   const caller = await oneOf(podsOf(namespace, labels));
-  const ask = async (account: string): Promise<Answer> => {
-    const url = `http://${service.name}.${namespace}.svc.cluster.local${path}/${account}`;
-    const headers = { authorization, 'x-auth-uid': 'root', 'x-auth-role': 'admin' };
-    const node = ['/nodejs/bin/node', '-e', askProgram, url, JSON.stringify(headers)];
-    return JSON.parse(await kubectl(['exec', '-n', namespace, caller.name, '-c', 'app', '--', ...node]));
-  };
+  const url = `http://${service.name}.${namespace}.svc.cluster.local${path}`;
+  const headers = { authorization, 'x-auth-uid': 'root', 'x-auth-role': 'admin' };
+  const ask = (account: string) =>
+    askFrom(['-n', namespace, caller.name, '-c', 'app'], `${url}/${account}`, { headers });
   const { text } = await ask('acme');
   const seen = shownHeaders(text, /^x-auth-(uid|role)$|^x-forwarded-client-cert$/);
   const identity = `spiffe://cluster.local/ns/${namespace}/sa/${workload}`;

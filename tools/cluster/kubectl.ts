@@ -1,7 +1,7 @@
-// kubectl for the cluster runs: one call, waiting for a state, pods and their containers, port-forwards. The cluster is that of $KUBECONFIG.
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+// kubectl for the cluster runs: one call, waiting for a state, pods and their containers, requests from them. The cluster is that of $KUBECONFIG.
+import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'yaml';
 
 export interface ContainerStatus {
   readonly name: string;
@@ -19,22 +19,11 @@ export interface PodState {
   readonly isReady: boolean;
   readonly isTerminating: boolean;
   readonly containers: readonly ContainerStatus[];
-  /** In MiB, by the name of the container; those that have one. */
-  readonly memoryLimits: ReadonlyMap<string, number>;
-}
-
-interface ContainerSpec {
-  readonly name: string;
-  readonly resources?: { readonly limits?: { readonly memory?: string } };
 }
 
 interface PodObject {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
-  readonly spec: {
-    readonly nodeName?: string;
-    readonly initContainers?: readonly ContainerSpec[];
-    readonly containers: readonly ContainerSpec[];
-  };
+  readonly spec: { readonly nodeName?: string };
   readonly status: {
     readonly podIP?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
@@ -81,12 +70,6 @@ export async function podsOf(namespace: string, labels: string): Promise<readonl
     isReady: status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false,
     isTerminating: metadata.deletionTimestamp !== undefined,
     containers: [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])],
-    memoryLimits: new Map(
-      [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ name, resources }) => {
-        const [, count, unit] = /^(\d+)(Mi|Gi)$/.exec(resources?.limits?.memory ?? '') ?? [];
-        return unit === undefined ? [] : [[name, Number(count) * (unit === 'Gi' ? 1024 : 1)] as const];
-      }),
-    ),
   }));
 }
 
@@ -114,40 +97,26 @@ export function untilSettled(namespace: string, labels: string, replicas: number
   });
 }
 
-export interface PortForward {
-  readonly url: string;
-  stop(): void;
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
 }
 
-/** To a port of a pod, also one on its loopback. */
-export async function forward(namespace: string, target: string, port: number): Promise<PortForward> {
-  const child = spawn('kubectl', ['port-forward', '-n', namespace, target, `:${port}`], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const stop = (): void => {
-    process.off('exit', stop);
-    child.kill();
-  };
-  process.once('exit', stop);
-  child.stdout.setEncoding('utf8');
-  const failed = once(child, 'exit').then(() => Promise.reject(new Error(`port-forward to ${target} ended`)));
-  failed.catch(() => undefined);
-  for (let text = ''; ; ) {
-    const [chunk] = (await Promise.race([once(child.stdout, 'data'), failed])) as [string];
-    text += chunk;
-    const [, local] = /127\.0\.0\.1:(\d+) ->/.exec(text) ?? [];
-    if (local !== undefined) {
-      child.stdout.resume();
-      return { url: `http://127.0.0.1:${local}`, stop };
-    }
-  }
-}
+/** URL OPTIONS: `node -e` in a pod. A port-forward would not do: it enters a pod on loopback, past the Envoy of a mesh. */
+const askProgram = `
+const [url, options] = process.argv.slice(1);
+fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(10_000), ...JSON.parse(options) }).then(async answer => {
+  const { status, headers } = answer;
+  console.log(JSON.stringify({ status, headers: Object.fromEntries(headers), text: await answer.text() }));
+});
+`;
 
-const hardened = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
-};
+/** One request from a container that has Node; `at` is kubectl's name for it, with the namespace. */
+export async function askFrom(at: readonly string[], url: string, options: RequestInit = {}): Promise<Answer> {
+  const node = ['/nodejs/bin/node', '-e', askProgram, url, JSON.stringify(options)];
+  return JSON.parse(await kubectl(['exec', ...at, '--', ...node]));
+}
 
 export interface ProgramPod {
   readonly name: string;
@@ -161,44 +130,33 @@ export interface ProgramPod {
 
 /** A Deployment of one pod that runs a program of these tests on the Node of the image, within Pod Security restricted. */
 export function programPod({ name, namespace, image, program, files = {} }: ProgramPod): readonly object[] {
-  const labels = { app: name };
-  const securityContext = {
-    runAsNonRoot: true,
-    runAsUser: 65_532,
-    seccompProfile: { type: 'RuntimeDefault' },
-    sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
-  };
-  const container = {
-    name,
-    image,
-    imagePullPolicy: 'IfNotPresent',
-    command: ['/nodejs/bin/node', '/program/main.mjs'],
-    securityContext: hardened,
-    resources: { requests: { cpu: '100m', memory: '128Mi' } },
-    volumeMounts: [{ name: 'program', mountPath: '/program' }],
-  };
-  const stringData = { 'main.mjs': program, ...files };
+  const spec = parse(`
+replicas: 1
+selector: { matchLabels: { app: ${name} } }
+template:
+  metadata: { labels: { app: ${name} } }
+  spec:
+    securityContext:
+      runAsNonRoot: true
+      runAsUser: 65532
+      seccompProfile: { type: RuntimeDefault }
+      sysctls: [{ name: net.ipv4.ip_unprivileged_port_start, value: "0" }]
+    automountServiceAccountToken: false
+    enableServiceLinks: false
+    terminationGracePeriodSeconds: 1
+    containers:
+      - name: ${name}
+        image: ${image}
+        imagePullPolicy: IfNotPresent
+        command: [/nodejs/bin/node, /program/main.mjs]
+        securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: [ALL] } }
+        resources: { requests: { cpu: 100m, memory: 128Mi } }
+        volumeMounts: [{ name: program, mountPath: /program }]
+    volumes: [{ name: program, secret: { secretName: ${name} } }]
+`);
+  const metadata = { name, namespace };
   return [
-    { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name, namespace },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: {
-            securityContext,
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            terminationGracePeriodSeconds: 1,
-            containers: [container],
-            volumes: [{ name: 'program', secret: { secretName: name } }],
-          },
-        },
-      },
-    },
+    { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'main.mjs': program, ...files } },
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec },
   ];
 }

@@ -10,8 +10,6 @@ export interface LoadPlan {
 }
 
 export interface LoadLine {
-  /** The end of these 100 ms, Date.now() of the pod. */
-  readonly atMs: number;
   readonly requests: number;
   /** The longest time in milliseconds without a good answer that ended in these 100 ms, or goes on at their end. */
   readonly longestGapMs: number;
@@ -37,6 +35,6 @@ setInterval(() => {
     }
   }
   longestGapMs = Math.max(longestGapMs, performance.now() - lastGoodMs);
-  const line: LoadLine = { atMs: Date.now(), requests: fresh.length, longestGapMs, lost };
+  const line: LoadLine = { requests: fresh.length, longestGapMs, lost };
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }, 100);

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import type { Order } from '../../lab/load.ts';
-import { apply, kubectl, programPod, untilSettled } from './kubectl.ts';
+import { type Answer, apply, askFrom, kubectl, programPod, untilSettled } from './kubectl.ts';
 import type { LoadLine, LoadPlan } from './load-pod.ts';
 
 export interface Window {
@@ -24,21 +24,6 @@ export interface ClusterLoad {
   ask(url: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   stop(): Promise<void>;
 }
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-}
-
-/** URL HEADERS: `node -e` in a pod. A port-forward would not do: it enters a pod on loopback, past the Envoy of a mesh. */
-export const askProgram = `
-const [url, headers] = process.argv.slice(1);
-fetch(url, { headers: JSON.parse(headers), redirect: 'manual', signal: AbortSignal.timeout(10_000) }).then(async answer => {
-  const { status } = answer;
-  console.log(JSON.stringify({ status, headers: Object.fromEntries(answer.headers), text: await answer.text() }));
-});
-`;
 
 export interface LoadOptions {
   readonly namespace: string;
@@ -88,10 +73,7 @@ export async function startClusterLoad({ namespace, image, service, orders }: Lo
         longestGapSeconds: Math.max(0, ...window.map(({ longestGapMs }) => longestGapMs)) / 1000,
       };
     },
-    async ask(url, headers = {}) {
-      const node = ['/nodejs/bin/node', '-e', askProgram, url, JSON.stringify(headers)];
-      return JSON.parse(await kubectl(['exec', '-n', namespace, 'deployment/load', '--', ...node]));
-    },
+    ask: (url, headers = {}) => askFrom(['-n', namespace, 'deployment/load'], url, { headers }),
     async stop() {
       logs.kill();
       await kubectl(['delete', '-n', namespace, 'deployment/load', 'secret/load', '--wait=true']);

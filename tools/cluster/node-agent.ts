@@ -1,14 +1,15 @@
 // A pod on each node that sees all its processes: sends signals to a container's first process, which nothing inside the container can stop or kill,
-// and reads the memory peak of its cgroup without adding to it.
+// and reads peak and limit of its cgroup without adding to it.
+import { parse } from 'yaml';
 import { apply, kubectl, type PodState, until } from './kubectl.ts';
 
 export interface NodeAgent {
   signal(pod: PodState, container: string, signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): Promise<void>;
-  /** In bytes, since the start of the container. */
-  memoryPeak(pod: PodState, container: string): Promise<number>;
+  /** In MiB: the peak since the start of the container, and the limit of its cgroup. */
+  memory(pod: PodState, container: string): Promise<{ readonly peak: number; readonly limit: number }>;
 }
 
-/** ID ACTION: `node -e` in the agent. Prints the peak where the action is `peak`. */
+/** ID ACTION: `node -e` in the agent. Prints peak and limit where the action is `memory`. */
 const program = `
 const fs = require('node:fs');
 const [id, action] = process.argv.slice(1);
@@ -16,8 +17,8 @@ for (const pid of fs.readdirSync('/proc').filter(name => /^[0-9]+$/.test(name)))
   try {
     if (!fs.readFileSync('/proc/' + pid + '/cgroup', 'utf8').includes(id)) continue;
     if (!/^NSpid:.*\\s1$/m.test(fs.readFileSync('/proc/' + pid + '/status', 'utf8'))) continue;
-    if (action !== 'peak') process.kill(Number(pid), action);
-    else for (const file of ['memory.peak', 'memory/memory.max_usage_in_bytes']) {
+    if (action !== 'memory') process.kill(Number(pid), action);
+    else for (const file of ['memory.peak', 'memory.max', 'memory/memory.max_usage_in_bytes', 'memory/memory.limit_in_bytes']) {
       const path = ['/proc', pid, 'root', 'sys', 'fs', 'cgroup', file].join('/');
       if (fs.existsSync(path)) console.log(fs.readFileSync(path, 'utf8').trim());
     }
@@ -51,29 +52,35 @@ export async function startNodeAgent(namespace: string, image: string): Promise<
     async signal(pod, container, signal) {
       await act(pod, container, signal);
     },
-    memoryPeak: async (pod, container) => Number(await act(pod, container, 'peak')),
+    async memory(pod, container) {
+      const [peak = Number.NaN, limit = Number.NaN] = (await act(pod, container, 'memory'))
+        .trim()
+        .split('\n')
+        .map(Number);
+      return { peak: peak / 1024 ** 2, limit: limit / 1024 ** 2 };
+    },
   };
 }
 
-function agentPod(nodeName: string, namespace: string, image: string): object {
-  const idle = "setInterval(() => undefined, 2 ** 30); process.once('SIGTERM', () => process.exit())";
-  const container = {
-    name: 'agent',
-    image,
-    imagePullPolicy: 'IfNotPresent',
-    command: ['/nodejs/bin/node', '-e', idle],
-    // Not privileged, which some API servers forbid.
-    securityContext: {
-      runAsUser: 0,
-      capabilities: { add: ['KILL', 'SYS_PTRACE'] },
-      appArmorProfile: { type: 'Unconfined' },
-      seccompProfile: { type: 'Unconfined' },
-    },
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: `agent-${nodeName}`, namespace },
-    spec: { nodeName, hostPID: true, terminationGracePeriodSeconds: 1, containers: [container] },
-  };
+/** Not privileged, which some API servers forbid. */
+function agentPod(node: string, namespace: string, image: string): object {
+  return parse(`
+apiVersion: v1
+kind: Pod
+metadata: { name: "agent-${node}", namespace: ${namespace} }
+spec:
+  nodeName: "${node}"
+  hostPID: true
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: agent
+      image: ${image}
+      imagePullPolicy: IfNotPresent
+      command: [/nodejs/bin/node, -e, "setInterval(() => undefined, 2 ** 30); process.once('SIGTERM', () => process.exit())"]
+      securityContext:
+        runAsUser: 0
+        capabilities: { add: [KILL, SYS_PTRACE] }
+        appArmorProfile: { type: Unconfined }
+        seccompProfile: { type: Unconfined }
+`);
 }

@@ -21,16 +21,20 @@ const unavailableOrRefused = only(
 
 export async function restartSteps(run: ClusterRun): Promise<void> {
   const { workload, authz } = run.deployed;
-  await roll(run, workload);
-  if (authz.workload !== workload) await roll(run, authz.workload);
-  if (run.deployed.name === 'envoy-sidecar' || run.deployed.name === 'service') await rollBack(run);
+  for (const each of new Set([workload, authz.workload]))
+    for (const turn of ['first', 'second'])
+      await rollStep(run, `rolling restart of ${each}, the ${turn}`, 'restart', each);
+  if (run.deployed.name === 'envoy-sidecar' || run.deployed.name === 'service')
+    await rollStep(run, 'rollout undo', 'undo', authz.workload);
   if (authz.replicas > 1) await deleteAndEvict(run);
   await killAuthz(run);
   await killEnvoy(run);
   // One replica, so that nobody else can answer. Behind a service of its own, another instance does.
   const isAlone = authz.workload === workload && run.deployed.replicas > 1;
   if (isAlone) await scale(run, 1);
-  await forgetCrashes(run);
+  // New pods, so that no back-off of the crashes so far delays the next restart.
+  await rollout(run, 'restart', authz.workload);
+  await untilSettled(run.deployed.namespace, authz.labels, authz.workload === workload ? 1 : authz.replicas);
   for (const resumes of [true, false]) await hang(run, resumes);
   if (isAlone) await scale(run, run.deployed.replicas);
   if (authz.workload !== workload) await away(run);
@@ -62,78 +66,49 @@ async function scale({ deployed }: ClusterRun, replicas: number): Promise<void> 
   await untilSettled(deployed.namespace, deployed.labels, replicas);
 }
 
-/** New pods, so that no back-off of the crashes so far delays the next restart. */
-async function forgetCrashes(run: ClusterRun): Promise<void> {
-  const at = ['-n', run.deployed.namespace, `deployment/${run.deployed.authz.workload}`];
-  const replicas = run.deployed.authz.workload === run.deployed.workload ? 1 : run.deployed.authz.replicas;
-  await kubectl(['rollout', 'restart', ...at]);
+/** `restart` and `undo` replace every pod of the Deployment. */
+async function rollout(run: ClusterRun, kind: 'restart' | 'undo', workload: string): Promise<void> {
+  const at = ['-n', run.deployed.namespace, `deployment/${workload}`];
+  await kubectl(['rollout', kind, ...at]);
   await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
-  await untilSettled(run.deployed.namespace, run.deployed.authz.labels, replicas);
 }
 
-function roll(run: ClusterRun, workload: string): Promise<void> {
-  const at = ['-n', run.deployed.namespace, `deployment/${workload}`];
+function rollStep(run: ClusterRun, what: string, kind: 'restart' | 'undo', workload: string): Promise<void> {
   return measure(run, {
-    what: `rolling restart of ${workload}, twice`,
+    what,
     expected: 'nothing lost',
     async act() {
       const startMs = performance.now();
-      for (let turn = 0; turn < 2; turn += 1) {
-        await kubectl(['rollout', 'restart', ...at]);
-        await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
-        await settle(run);
-      }
-      return { measured: `${seconds((performance.now() - startMs) / 2000)} each` };
-    },
-  });
-}
-
-function rollBack(run: ClusterRun): Promise<void> {
-  const at = ['-n', run.deployed.namespace, `deployment/${run.deployed.authz.workload}`];
-  return measure(run, {
-    what: 'rollout undo',
-    expected: 'nothing lost',
-    async act() {
-      await kubectl(['rollout', 'undo', ...at]);
-      await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
+      await rollout(run, kind, workload);
       await settle(run);
-      return { measured: '' };
+      return { measured: seconds((performance.now() - startMs) / 1000) };
     },
   });
 }
 
 async function deleteAndEvict(run: ClusterRun): Promise<void> {
   const { namespace, labels, authz } = run.deployed;
-  for (const [who, which] of new Map([
-    ['app', labels],
-    ['account-authz', authz.labels],
-  ])) {
-    if (who === 'account-authz' ? authz.labels === labels : run.deployed.replicas === 1) continue;
-    await measure(run, {
-      what: `a pod with ${who} is deleted`,
-      expected: 'nothing lost',
-      async act() {
-        const { name } = await oneOf(podsOf(namespace, which));
-        await kubectl(['delete', 'pod', '-n', namespace, name, '--wait=true']);
-        await settle(run);
-        return { measured: '' };
-      },
-    });
-    await measure(run, {
-      what: `a pod with ${who} is evicted`,
-      expected: 'nothing lost',
-      async act() {
-        const { name } = await oneOf(podsOf(namespace, which));
-        const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
-        const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
-        await kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
-        await until(`${name} to be gone`, 90, async () =>
-          (await podsOf(namespace, which)).every(pod => pod.name !== name) ? true : undefined,
-        );
-        await settle(run);
-        return { measured: '' };
-      },
-    });
+  const withApp = run.deployed.replicas > 1 ? [{ who: 'app', which: labels }] : [];
+  const alone = authz.labels === labels ? [] : [{ who: 'account-authz', which: authz.labels }];
+  for (const { who, which } of [...withApp, ...alone]) {
+    for (const how of ['deleted', 'evicted']) {
+      await measure(run, {
+        what: `a pod with ${who} is ${how}`,
+        expected: 'nothing lost',
+        async act() {
+          const { name } = await oneOf(podsOf(namespace, which));
+          const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+          const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+          if (how === 'deleted') await kubectl(['delete', 'pod', '-n', namespace, name, '--wait=true']);
+          else await kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+          await until(`${name} to be gone`, 90, async () =>
+            (await podsOf(namespace, which)).every(pod => pod.name !== name) ? true : undefined,
+          );
+          await settle(run);
+          return { measured: '' };
+        },
+      });
+    }
   }
 }
 

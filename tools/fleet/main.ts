@@ -1,73 +1,32 @@
 // `npm run fleet`: simulates thousands of instances in virtual time and the load that they put on the authentication service. Exits with 1
 // if a scenario misses a bar.
 import { parseArgs } from 'node:util';
-import { type Cell, cell, type Table, toText } from '../../bench/report/table.ts';
+import { cell, toText } from '../../bench/report/table.ts';
 import { runLists } from './lists.ts';
-import { type Outcome, runFleet, type Scenario } from './run.ts';
+import { runFleet } from './run.ts';
 import { scenarios } from './scenarios.ts';
 
-interface Result {
-  readonly scenario: Scenario;
-  readonly outcome: Outcome;
-}
-
 const { values } = parseArgs({
-  options: {
-    instances: { type: 'string', default: '5000' },
-    seed: { type: 'string', default: '1' },
-  },
+  options: { instances: { type: 'string', default: '5000' }, seed: { type: 'string', default: '1' } },
 });
-const results = scenarios.map((scenario): Result => {
+const instances = Number(values.instances);
+const seed = Number(values.seed);
+
+const heads =
+  'scenario|bar|met|fetches/s: mean|peak|after 1 min|usable p50 (s)|p99 (s)|max (s)|good: 401|good: 503'.split('|');
+const rows = scenarios.map(scenario => {
   console.error(`${scenario.name}: ${scenario.what}`);
-  return { scenario, outcome: runFleet(scenario, { instances: Number(values.instances), seed: Number(values.seed) }) };
+  const outcome = runFleet(scenario, { instances, seed });
+  const { mean, peak, afterFirstMinute, good, usableSeconds } = outcome;
+  const percent = (count: number): string =>
+    count === 0 ? '0' : `${((count * 100) / (good.allowed + good.invalid + good.unavailable)).toPrecision(2)} %`;
+  const seconds = [0.5, 0.99, 1].map(usableSeconds).map(each => (Number.isFinite(each) ? each.toFixed(1) : '–'));
+  const bars = scenario.bars.map(({ text }) => text).join('; ');
+  const met = scenario.bars.every(bar => bar.isMet(outcome)) ? cell('yes', 'good') : cell('NO', 'bad');
+  if (met.text === 'NO') process.exitCode = 1;
+  const refused = [percent(good.invalid), percent(good.unavailable)];
+  const figures = [mean.toFixed(1), peak, afterFirstMinute.toFixed(1), ...seconds, ...refused];
+  return [cell(scenario.name), cell(bars), met, ...figures.map(each => cell(each))];
 });
-process.stdout.write(runLists(Number(values.instances), Number(values.seed)));
-process.stdout.write(`${toText(fleetTable(results), process.stdout.isTTY === true)}\n`);
-process.exitCode = results.every(isMet) ? 0 : 1;
-
-function isMet({ scenario, outcome }: Result): boolean {
-  return scenario.bars.every(bar => bar.isMet(outcome));
-}
-
-function fleetTable(results: readonly Result[]): Table {
-  const right = (head: string) => ({ head, align: 'right' }) as const;
-  return {
-    columns: [
-      { head: 'scenario', align: 'left' },
-      right('fetches/s: mean'),
-      right('peak'),
-      right('after 1 min'),
-      right('usable p50 (s)'),
-      right('p99 (s)'),
-      right('max (s)'),
-      right('good: 401'),
-      right('good: 503'),
-      { head: 'bar', align: 'left' },
-      { head: 'met', align: 'left' },
-    ],
-    rows: results.map(({ scenario, outcome }) => {
-      const { mean, peak, afterFirstMinute, good, usableSeconds } = outcome;
-      const all = good.allowed + good.invalid + good.unavailable;
-      const met = isMet({ scenario, outcome });
-      return [
-        cell(scenario.name),
-        cell(mean.toFixed(1)),
-        cell(peak),
-        cell(afterFirstMinute.toFixed(1)),
-        ...[0.5, 0.99, 1].map(share => seconds(usableSeconds(share))),
-        cell(percent(good.invalid / all)),
-        cell(percent(good.unavailable / all)),
-        cell(scenario.bars.map(({ text }) => text).join('; ')),
-        cell(met ? 'yes' : 'NO', met ? 'good' : 'bad'),
-      ];
-    }),
-  };
-}
-
-function seconds(value: number): Cell {
-  return cell(Number.isFinite(value) ? value.toFixed(1) : '–');
-}
-
-function percent(share: number): string {
-  return share === 0 ? '0' : `${(share * 100).toPrecision(2)} %`;
-}
+const columns = heads.map((head, index) => ({ head, align: index < 3 ? 'left' : 'right' }) as const);
+process.stdout.write(`${runLists(instances, seed)}${toText({ columns, rows }, process.stdout.isTTY === true)}\n`);
