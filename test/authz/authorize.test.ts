@@ -133,12 +133,7 @@ describe('admit and authorize', () => {
         'request_invalid',
       ],
       ['the grammar before the route', worst, identity(), 'request_invalid'],
-      [
-        'the token before the route',
-        { target: '/x', headers: { authorization: 'a,b' } },
-        identity(),
-        'request_invalid',
-      ],
+      ['a token before the route', { target: '/x', headers: { authorization: 'a,b' } }, identity(), 'request_invalid'],
       ['the route before the token', { ...worst, method: 'GET' }, identity(), 'route_unknown'],
       ['a host before the route', { ...worst, method: 'GET', host: 'Acct1.api.test' }, identity(), 'request_invalid'],
       ['the application before the role', {}, identity({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],

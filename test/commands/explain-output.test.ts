@@ -101,13 +101,7 @@ describe('output of explain', () => {
 
     it('of an unverified token are never printed, but alg, typ, kid and iss', async () => {
       const key = { ...(await signingKey('forger')), kid: 'k1' };
-      const forged = {
-        uid: 'swordfish-u',
-        app: 'swordfish-a',
-        acc: 'swordfish-c',
-        role: 'swordfish-r',
-        aud: 'swordfish-d',
-      };
+      const forged = { uid: 'swordfish', app: 'swordfish', acc: 'swordfish', role: 'swordfish-r', aud: 'swordfish-d' };
       const named = ['herring-i', 'herring-k', 'herring-t', 'herring-g'];
       const [iss = '', kid = '', typ = '', alg = ''] = named;
       const variants: readonly TokenParts[] = [
@@ -286,14 +280,7 @@ describe('output of explain', () => {
     });
 
     it('names all that a verified token lacks, and its lifetime', async () => {
-      const claims = {
-        uid: 7,
-        app: undefined,
-        acc: ['a', {}],
-        role: undefined,
-        iat: undefined,
-        exp: seconds + 172_800,
-      };
+      const claims = { uid: 7, app: undefined, acc: ['a', {}], role: undefined, iat: undefined, exp: seconds + 172800 };
       expect(await detailOf({ claims }, 'claims')).to.match(
         /^uid is a number and allowIntegerClaims is off: uid is 7; also: app is missing or not a string: there is no app; acc has a member that is not a string: acc is a list: \["a", an object\]; role is missing: there is no role; lives longer than maxLifetimeSeconds: it has no iat and expires in 172,[78]\d\d s: /,
       );

@@ -43,11 +43,8 @@ describe('render kubernetes', () => {
   ] as const) {
     it(`uses a socket where the configuration leaves listen out: ${form}`, async () => {
       const file = writeFixture('no-listen.yaml', written);
-      const { 'config.yaml': [made] = [], 'envoy.yaml': bootstrap = [] } = await filesOf(
-        'kubernetes',
-        '--config',
-        file,
-      );
+      const files = await filesOf('kubernetes', '--config', file);
+      const { 'config.yaml': [made] = [], 'envoy.yaml': bootstrap = [] } = files;
       expect(made).to.deep.equal({ listen: 'unix:/run/account-authz/authz.sock', ...parse(text) });
       expect(JSON.stringify(bootstrap)).to.include('{"pipe":{"path":"/run/account-authz/authz.sock"}}');
       const envoy = writeFixture('socket-envoy.yaml', stringify(bootstrap[0]));
@@ -203,10 +200,10 @@ describe('render istio', () => {
       expect([...new Set(patches.map(({ match }) => match.context))]).to.deep.equal([context]);
       const added = patches.filter(({ applyTo, patch }) => applyTo === 'HTTP_FILTER' && patch.operation !== 'MERGE');
       expect(
-        added.map(({ patch }) => [
-          patch.operation,
-          patch.value.name,
-          patch.value.typed_config['@type'].replace(/.*\./, ''),
+        added.map(({ patch: { operation, value } }) => [
+          operation,
+          value.name,
+          value.typed_config['@type'].replace(/.*\./, ''),
         ]),
       ).to.deep.equal([
         ['INSERT_BEFORE', 'account-authz.request-trailers', 'HeaderMutation'],

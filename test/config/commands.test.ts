@@ -223,9 +223,9 @@ describe('config.example.yaml', () => {
       account: {
         headers: ['x-account-id'],
         query: ['account_id'],
-        parameter: 'account_id',
         dots: false,
         case: 'exact',
+        parameter: 'account_id',
       },
     });
   });

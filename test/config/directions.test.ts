@@ -24,12 +24,8 @@ describe('directions', () => {
   const leaves = leavesOf(toJsonSchema());
 
   it('has a direction for every setting of the schema', () => {
-    expect(leaves).to.include.members([
-      'issuers[].claims.role.keysOf',
-      'routes[].path',
-      'keys.maxAgeSeconds',
-      'listen',
-    ]);
+    const some = ['issuers[].claims.role.keysOf', 'routes[].path', 'keys.maxAgeSeconds', 'listen'];
+    expect(leaves).to.include.members(some);
     expect(leaves.filter(leaf => directionOf(leaf) === undefined)).to.deep.equal([]);
   });
 

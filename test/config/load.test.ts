@@ -114,11 +114,7 @@ listen: 0.0.0.0:9191
     ['a duplicate key inside a mapping', `${good}  owner: [GET]\n`, '9:3 roles.owner'],
     ['an alias at the alias', `${good}apps: &a [web]\nlog: { level: *a }\n`, '10:15 log.level'],
     ['a value inside an alias at its anchor', `${good}token: &t { maxBytes: 1 }\ncache: *t\n`, '9:13 cache.maxBytes'],
-    [
-      'a merge key, which is an ordinary key',
-      `${good}log: &l { level: info }\ntoken: { <<: *l }\n`,
-      '10:10 token["<<"]',
-    ],
+    ['a merge key, an ordinary key', `${good}log: &l { level: info }\ntoken: { <<: *l }\n`, '10:10 token["<<"]'],
     ['a tag', `${good}listen: !secret x\n`, '9:9 '],
     ['a YAML 1.1 tag', `${good}apps: !!set { web }\n`, '9:7 '],
     ['the key __proto__', `${good}__proto__: { listen: x }\n`, '9:1 __proto__'],

@@ -181,12 +181,8 @@ describe('configuration schema', () => {
 
   it('keeps the other defaults of a section that sets one key', async () => {
     const config = await configOf(changed({ 'keys.refreshSeconds': 60, 'issuers.0.claims.uid': 'sub' }));
-    expect(config.keys).to.deep.equal({
-      refreshSeconds: 60,
-      maxAgeSeconds: 3600,
-      cooldownSeconds: 5,
-      timeoutSeconds: 3,
-    });
+    const { keys } = config;
+    expect(keys).to.deep.equal({ refreshSeconds: 60, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 });
     expect(config.issuers[0]?.claims).to.deep.equal({
       aud: 'aud',
       uid: 'sub',

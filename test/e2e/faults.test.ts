@@ -83,11 +83,7 @@ describe('uncaught error', () => {
 
     for (const [kind, code, fault] of [
       ['an exception', "throw new TypeError('a secret')", { name: 'TypeError' }],
-      [
-        'an unhandled rejection',
-        "Promise.reject(Object.assign(new Error('a secret'), { code: 'E_X' }))",
-        { code: 'E_X' },
-      ],
+      ['a lost rejection', "Promise.reject(Object.assign(new Error('a secret'), { code: 'E_X' }))", { code: 'E_X' }],
       ['an unhandled rejection without a reason', 'Promise.reject()', { name: 'undefined' }],
       [
         'a rejection and an exception at once',

@@ -21,14 +21,9 @@ async function startGrpcService(): Promise<GrpcService> {
   const server = new Server();
   const calls: Metadata[] = [];
   const method = { path: '/orders.v1.Orders/Get', requestStream: false, responseStream: false };
-  const codec = {
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  };
+  const raw = { requestSerialize: asIs, requestDeserialize: asIs, responseSerialize: asIs, responseDeserialize: asIs };
   server.addService(
-    { Get: { ...method, ...codec } },
+    { Get: { ...method, ...raw } },
     {
       Get(call: { metadata: Metadata; request: Buffer }, answer: (error: null, message: Buffer) => void) {
         calls.push(call.metadata);

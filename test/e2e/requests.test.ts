@@ -21,12 +21,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
     'GET without a token': ['GET', path],
     'DELETE without a token': ['DELETE', path],
     'OPTIONS without a token': ['OPTIONS', path],
-    'a preflight as any other request': [
-      'OPTIONS',
-      path,
-      'Origin: https://a.test',
-      'Access-Control-Request-Method: GET',
-    ],
+    'a preflight as any other': ['OPTIONS', path, 'Origin: https://a.test', 'Access-Control-Request-Method: GET'],
     'H-021, H-023, H-025 a token in other places': [
       ...(['GET', `${path}?access_token=TOKEN`, 'Proxy-Authorization: OWNER'] as const),
       'Cookie: access_token=TOKEN',
@@ -46,13 +41,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
     'R-001 the method PRI': ['PRI', path, byOwner],
     'CONNECT with a path': ['CONNECT', path, byOwner],
     'an account header spelt with an underscore': ['GET', all, byOwner, 'x_account_id: acct2'],
-    'Content-Length beside Transfer-Encoding': [
-      'POST',
-      path,
-      byOwner,
-      'Content-Length: 4',
-      'Transfer-Encoding: chunked',
-    ],
+    'a length beside Transfer-Encoding': ['POST', path, byOwner, 'Content-Length: 4', 'Transfer-Encoding: chunked'],
     'two lengths': ['POST', path, byOwner, 'Content-Length: 0', 'Content-Length: 5'],
   },
   '501': { 'an unknown transfer coding': ['POST', path, byOwner, 'Transfer-Encoding: xchunked'] },

@@ -30,11 +30,7 @@ describe('fetchDocument', () => {
     ['K-013 a gzip bomb', { kind: 'gzipBomb' }, 'body too large'],
     [
       'K-013 a compressed body beyond the bound that decodes to nothing',
-      {
-        kind: 'respond',
-        headers: { 'content-encoding': 'gzip' },
-        body: Buffer.concat(Array(30_000).fill(gzipped(''))),
-      },
+      { kind: 'respond', headers: { 'content-encoding': 'gzip' }, body: Buffer.concat(Array(30000).fill(gzipped(''))) },
       'body too large',
     ],
     [

@@ -207,25 +207,19 @@ describe('key seed', () => {
     const foreignOwner = { uid: 4242, gid: 4242 };
     const refusedFile = 'seed not used: writable by others';
     const refusedFolder = 'seed not used: folder writable by others';
-    type Row = readonly [
-      what: string,
-      at: 'file' | 'folder',
-      mode: number,
-      owner: typeof own,
-      problem: string | undefined,
-    ];
+    type Row = readonly [what: string, at: 'file' | 'folder', mode: number, owner: typeof own, problem?: string];
     const rows: readonly Row[] = [
-      ['with the mode that fsGroup sets', 'file', 0o660, own, undefined],
-      ['with the mode that fsGroup sets', 'folder', 0o2770, own, undefined],
-      ['that is the root of a volume with fsGroup', 'folder', 0o2775, { uid: 0, gid: own.gid }, undefined],
+      ['with the mode that fsGroup sets', 'file', 0o660, own],
+      ['with the mode that fsGroup sets', 'folder', 0o2770, own],
+      ['that is the root of a volume with fsGroup', 'folder', 0o2775, { uid: 0, gid: own.gid }],
       ['that everybody can write', 'file', 0o602, own, refusedFile],
       ['that everybody can write', 'file', 0o666, own, refusedFile],
       ['that a foreign group can write', 'file', 0o660, { ...own, gid: 4242 }, refusedFile],
-      ['that a foreign group can read', 'file', 0o640, { ...own, gid: 4242 }, undefined],
+      ['that a foreign group can read', 'file', 0o640, { ...own, gid: 4242 }],
       ['of another user', 'file', 0o600, foreignOwner, refusedFile],
       ['that everybody can write', 'folder', 0o777, own, refusedFolder],
       ['that is the root of an emptyDir with fsGroup', 'folder', 0o2777, { uid: 0, gid: own.gid }, refusedFolder],
-      ['with the sticky bit', 'folder', 0o1777, own, undefined],
+      ['with the sticky bit', 'folder', 0o1777, own],
       ['that a foreign group can write', 'folder', 0o770, { ...own, gid: 4242 }, refusedFolder],
       ['of another user', 'folder', 0o700, foreignOwner, refusedFolder],
     ];

@@ -96,11 +96,8 @@ describe('key source', () => {
 
     it('K-046 may list any algorithms, which are ignored, and begin with a byte order mark', async () => {
       const issuer = await issuerWith();
-      const metadata = {
-        issuer: issuer.url,
-        jwks_uri: issuer.jwksUrl,
-        id_token_signing_alg_values_supported: ['none'],
-      };
+      const { url, jwksUrl } = issuer;
+      const metadata = { issuer: url, jwks_uri: jwksUrl, id_token_signing_alg_values_supported: ['none'] };
       issuer.fault({ kind: 'respond', body: `\uFEFF${JSON.stringify(metadata)}` }, 'discovery');
       expect(textOf(await discover(issuer))).to.contain('"kid":"k1"');
     });

@@ -78,7 +78,7 @@ describe('skipped key', () => {
     ['an exponent as long as its modulus', rsa(({ n }) => ({ e: n })), weakExponent],
     ['K-033 no exponent', rsa(() => ({ e: undefined })), 'e is missing'],
     [
-      'K-033 n of zeros',
+      'K-033 zeros as n',
       rsa(() => ({ n: Buffer.alloc(256).toString('base64url') })),
       'RSA of 0 bits, not 2048 to 8192',
     ],
@@ -88,11 +88,7 @@ describe('skipped key', () => {
     ['K-033 a modulus that is a number', rsa(() => ({ n: 3 })), 'n is a number'],
     ['K-033 a point off the curve', ec(({ y }) => ({ y: withLastByte(y, byte => byte ^ 1) })), notOnCurve],
     ['K-033 an EC point at 0, 0', ec(() => ({ x: 'A'.repeat(43), y: 'A'.repeat(43) })), notOnCurve],
-    [
-      'K-033 an EC coordinate beyond the field',
-      ec(() => ({ x: Buffer.alloc(32, 0xff).toString('base64url') })),
-      notOnCurve,
-    ],
+    ['K-033 a coordinate beyond the field', ec(() => ({ x: Buffer.alloc(32, 255).toString('base64url') })), notOnCurve],
     ['K-033 a short EC coordinate', ec(({ x }) => ({ x: changed(x, bytes => bytes.subarray(0, -1)) })), notOnCurve],
     [
       'K-033 an EC coordinate with an extra zero',
@@ -141,12 +137,8 @@ describe('skipped key', () => {
   it('is named by its kid, bounded and printable, or by its place', async () => {
     const keys = [{ kty: 'oct', kid: `\u202e${'k'.repeat(10_240)}` }, { kty: 'oct' }, { kty: 'oct', kid: 7 }, {}];
     const { skipped } = await keySetOf([...keys, await jwk('good')]);
-    expect(skipped.map(({ key }) => key)).to.deep.equal([
-      `\\u{202e}${'k'.repeat(55)}…`,
-      'keys[1]',
-      'keys[2]',
-      'keys[3]',
-    ]);
+    const names = [`\\u{202e}${'k'.repeat(55)}…`, 'keys[1]', 'keys[2]', 'keys[3]'];
+    expect(skipped.map(({ key }) => key)).to.deep.equal(names);
   });
 
   it('K-022 is named in the problem of a set without another, up to twenty', async () => {

@@ -3,13 +3,7 @@ import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { AdminPageFacts } from '../../src/service/admin-page.ts';
 
 const usable = { skipped: [], state: 'usable', keys: 2, lastResult: 'success', lastProblem: undefined } as const;
-const failed = {
-  skipped: [],
-  state: 'usable',
-  keys: 2,
-  lastResult: 'failure',
-  lastProblem: 'connection refused',
-} as const;
+const failed = { ...usable, lastResult: 'failure', lastProblem: 'connection refused' } as const;
 const auth = 'https://auth.example.com';
 const partner = 'https://login.partner.example/realms/subscriptions';
 const kids = ['k-2026-10', 'NjVBRjY5MDlCMUIwNzU4RTA2QzZFMDQ4QzQ2MDAyQjVDNjk1RTM2Qg'];

@@ -38,18 +38,14 @@ describe('service whose issuer publishes keys that it cannot use', () => {
   it('names each with its reason in the log and in /readyz, and serves what is left', async () => {
     const key = await signingKey('k1');
     const { kid: _, ...nameless } = key.publicJwk;
-    const broken = [
-      { ...key.publicJwk, use: 'jwt-svid' },
-      { kty: 'RSA', kid: '1', e: 'AQAB', n: 'x=y' },
-      { kty: 'oct' },
-    ];
+    const bad = [{ ...key.publicJwk, use: 'jwt-svid' }, { kty: 'RSA', kid: '1', e: 'AQAB', n: 'x=y' }, { kty: 'oct' }];
     const skipped = [
       { key: 'k1', reason: 'use: jwt-svid' },
       { key: '1', reason: 'n is not base64url' },
       { key: 'keys[2]', reason: 'kty oct: a shared secret' },
     ];
     const keys = { cooldownSeconds: 1, refreshSeconds: 1, maxAgeSeconds: 60 };
-    const published = broken.map(publicJwk => ({ ...key, publicJwk }));
+    const published = bad.map(publicJwk => ({ ...key, publicJwk }));
     const config = { keys, log: { level: 'debug' } };
     const lab = await startServiceLab({ ready: false, config, keys: published });
     try {
@@ -61,7 +57,7 @@ describe('service whose issuer publishes keys that it cannot use', () => {
         'no usable key: k1 (use: jwt-svid), 1 (n is not base64url), keys[2] (kty oct: a shared secret)',
       );
 
-      lab.issuer.publish([...broken.slice(1), { ...nameless, kid: '' }, nameless]);
+      lab.issuer.publish([...bad.slice(1), { ...nameless, kid: '' }, nameless]);
       await until(async () => (await lab.admin('/readyz')).ok);
       expect(lab.log.filter(({ msg, skipped }) => msg === 'key refresh' && skipped !== undefined)).to.have.length(1);
       expect(reasonOf(await lab.check(`Bearer ${await lab.token({ header: { kid: undefined } })}`))).to.equal(

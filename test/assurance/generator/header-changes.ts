@@ -89,13 +89,9 @@ export const headers: readonly RequestRow[] = [
       ]);
     else if ('subprotocol' in place)
       draft.lines.push([
-        random.pick([
-          'sec-websocket-protocol',
-          'Sec-WebSocket-Protocol',
-          'sec-websocket_protocol',
-          'upgrade',
-          'connection',
-        ]),
+        random.pick(
+          'sec-websocket-protocol Sec-WebSocket-Protocol sec-websocket_protocol upgrade connection'.split(' '),
+        ),
         random.pick([
           `${place.subprotocol}, ${text}`,
           place.subprotocol,

@@ -138,14 +138,8 @@ const changes: readonly Row<(draft: Draft) => void>[] = [
     'a way to the other account',
     ({ random, segments, other }) => {
       const odd = random.pick(oddities);
-      const put = random.pick([
-        [odd],
-        [other],
-        [odd, other],
-        [other, odd],
-        ['accounts', other],
-        ['..', 'accounts', other],
-      ]);
+      const below = ['accounts', other];
+      const put = random.pick([[odd], [other], [odd, other], [other, odd], below, ['..', ...below]]);
       segments.splice(1 + random.below(segments.length), 0, ...put);
     },
   ],

@@ -194,12 +194,8 @@ export const relations: Readonly<Record<string, (overlay: Overlay) => readonly s
     ofKind(manifests, 'ServiceEntry').flatMap(({ spec }) => {
       const [annotation] = podsOf(manifests).map(each => each.annotations['sidecar.istio.io/statsInclusionRegexps']);
       const cluster = `cluster.outbound|${at(spec, 'ports', 0, 'number')}||${at(spec, 'hosts', 0)};.upstream`;
-      const read = [
-        'http.inbound_0.0.0.0_8000;.ext_authz.error',
-        `${cluster}_rq_timeout`,
-        `${cluster}_cx_connect_fail`,
-      ];
-      return read.filter(
+      const all = ['http.inbound_0.0.0.0_8000;.ext_authz.error', `${cluster}_rq_timeout`, `${cluster}_cx_connect_fail`];
+      return all.filter(
         counter => !annotation?.split(',').some(pattern => new RegExp(`^(?:${pattern})$`).test(counter)),
       );
     }),

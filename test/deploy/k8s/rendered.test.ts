@@ -125,7 +125,7 @@ describe('the output of render for Kubernetes', () => {
     [
       'envoy-gateway',
       { listen: '0.0.0.0:9191', listenInsecure: true },
-      ['--upstream', 'orders:80', '--name', 'orders'],
+      '--upstream orders:80 --name orders'.split(' '),
     ],
     [
       'envoy-gateway',

@@ -23,13 +23,8 @@ const compared = (configs: readonly [Config, Config]): Comparison => {
 
 function toCase({ method, segments, headers, query, host, accounts, roles, scopes, app }: Asked) {
   const [only] = accounts;
-  const claims = {
-    uid: 'alice',
-    app,
-    acc: accounts.length === 1 ? only : accounts,
-    role: roles,
-    scope: scopes.join(' '),
-  };
+  const acc = accounts.length === 1 ? only : accounts;
+  const claims = { uid: 'alice', app, acc, role: roles, scope: scopes.join(' ') };
   const path = `/${segments.join('/')}${query === undefined ? '' : `?account=${query}`}`;
   return { claims, request: { method, path, host, headers } };
 }

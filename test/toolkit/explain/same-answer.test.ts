@@ -36,12 +36,7 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ['an unknown path', 'route_unknown', 'route', { path: '/api/other' }],
   ['another account in the path', 'account_mismatch', 'account', { path: '/api/subscriptions/accounts/acct2' }],
   ['another account in a header', 'account_mismatch', 'account-named', accountIn('acct2')],
-  [
-    'another account in the query',
-    'account_mismatch',
-    'account',
-    { path: '/api/subscriptions/plans?account_id=acct2' },
-  ],
+  ['an account in the query', 'account_mismatch', 'account', { path: '/api/subscriptions/plans?account_id=acct2' }],
   ['a method of no role', 'role_forbidden', 'role', { method: 'TRACE' }],
   [
     'a route for other roles',
@@ -71,12 +66,7 @@ const rows: readonly (readonly [name: string, reason: string, check: string, cha
   ['an expired token', 'token_expired', 'expiry', { claims: expired }],
   ['a token that expired within the clock tolerance', 'allowed', 'passed', { claims: justExpired }],
   ['a revoked token', 'token_revoked', 'revocation', { claims: { jti: 'stolen' } }],
-  [
-    'the jti of a revoked token of another application',
-    'app_forbidden',
-    'app',
-    { claims: { jti: 'stolen', app: 'cli' } },
-  ],
+  ['a revoked token of another application', 'app_forbidden', 'app', { claims: { jti: 'stolen', app: 'cli' } }],
   ['an unknown role', 'role_forbidden', 'role', { claims: { role: 'guest' } }],
   ['a list with one known role', 'allowed', 'passed', { claims: { role: ['guest', 'a b', 'member'] } }],
   ['roles without the method', 'role_forbidden', 'role', { method: 'POST', claims: { role: ['member', 'guest'] } }],

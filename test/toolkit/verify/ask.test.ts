@@ -64,11 +64,7 @@ describe('ask', () => {
       write();
     };
     const answer = await ask(await gateway(endless), planned);
-    expect(answer).to.deep.equal({
-      kind: 'answer',
-      status: 401,
-      mediaType: 'application/problem+json',
-      reason: undefined,
-    });
+    const mediaType = 'application/problem+json';
+    expect(answer).to.deep.equal({ kind: 'answer', status: 401, mediaType, reason: undefined });
   });
 });
