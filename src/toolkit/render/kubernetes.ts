@@ -179,7 +179,7 @@ function socketPatch(folder: string): Members {
   return podPatch({
     initContainers: [
       { name: 'account-authz', volumeMounts: [inline(mount)] },
-      above('Runs as the same user, so the mode of the socket (0660) lets it connect; it need not write here.', {
+      above('Of the same user, as the socket (0660) wants; else the pod needs an fsGroup. It need not write here.', {
         name: 'envoy',
         volumeMounts: [inline({ ...mount, readOnly: true })],
       }),
