@@ -11,7 +11,7 @@ export type PermissionEntry =
 export type PermissionTable = ReadonlyMap<string, PermissionEntry>;
 
 /** What `*` stands for. */
-export const everyMethod: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+export const allMethods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** A method, or `*`, and the template of the paths where it is granted; undefined: everywhere. */
 export interface Grant {
@@ -44,7 +44,7 @@ export function grantTemplates(...tables: readonly (PermissionTable | undefined)
 
 /** The methods that the grant is for. */
 export function methodsOf({ method }: Grant): readonly string[] {
-  return method === '*' ? everyMethod : [method];
+  return method === '*' ? allMethods : [method];
 }
 
 interface Permission {

@@ -4,12 +4,7 @@
 // node only its parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost.
 import { foldCase, isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import {
-  defaultAccountParameter,
-  type RouteTemplate,
-  type TemplateSegment,
-  toRouteTemplate,
-} from './route-template.ts';
+import { defaultParameter, type RouteTemplate, type TemplateSegment, toRouteTemplate } from './route-template.ts';
 
 /** A route as the configuration has it. */
 export interface RouteDefinition {
@@ -83,7 +78,7 @@ interface RankedRoute {
 /** `grants`: templates of grants. Throws on an invalid template, which the validation of a configuration reports. */
 export function compileRoutes(
   definitions: readonly RouteDefinition[],
-  accountParameter = defaultAccountParameter,
+  accountParameter = defaultParameter,
   grants: readonly string[] = [],
 ): RouteTree {
   const root = createNode('');

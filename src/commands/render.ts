@@ -5,13 +5,7 @@ import { formatProblems } from '../config/problems.ts';
 import { defaultOptions, toEnvoySettings } from '../toolkit/envoy-settings/settings.ts';
 import { limitsOf } from '../toolkit/render/capabilities.ts';
 import { withListen } from '../toolkit/render/default-listen.ts';
-import {
-  addressProblem,
-  optionDefinitions,
-  optionsHelp,
-  originProblem,
-  parseRenderOptions,
-} from '../toolkit/render/options.ts';
+import { addressProblem, optionsHelp, optionTypes, originProblem, parseOptions } from '../toolkit/render/options.ts';
 import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from '../toolkit/render/rendered-files.ts';
 import { type Target, targets } from '../toolkit/render/targets.ts';
 import { unusedUpstream } from '../toolkit/render/upstreams.ts';
@@ -37,7 +31,7 @@ Exit code: 0 done, 1 invalid configuration or usage error.
 
 const options = {
   config: { type: 'string', default: defaultConfigFile },
-  ...optionDefinitions,
+  ...optionTypes,
   out: { type: 'string' },
   force: { type: 'boolean', default: false },
 } as const;
@@ -53,7 +47,7 @@ export const command = defineCommand({
     const target = operand === name && Object.hasOwn(targets, name) ? targets[name] : undefined;
     if (target === undefined)
       throw new CommandError(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
-    const given = parseRenderOptions(chosenOptions);
+    const given = parseOptions(chosenOptions);
     const chosen = { ...defaultOptions, ...target.defaults, ...(typeof given === 'string' ? undefined : given) };
     const dataPlane = target.dataPlane(chosen);
     const instead: Readonly<Record<string, string | undefined>> = dataPlane.instead;

@@ -4,14 +4,14 @@ import { issuerPlaceholder } from '../authz/issuer-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { requireAllowedHttp, requireWholeClientCertificate } from './issuer-schema.ts';
 import {
+  atLeast,
   evenIfInvalid,
   fileName,
+  integer,
   keyUrl,
   mapping,
   report,
-  requireAtLeast,
   secureKeyUrlPattern,
-  wholeNumber,
 } from './value-schemas.ts';
 
 const defaultRefreshSeconds = 5;
@@ -26,11 +26,11 @@ export const revocation = mapping({
     description:
       'URL of the same list: https, or http to loopback, or to any host with allowHttp. At most 32 MiB. Exactly one of file and url.',
   }),
-  refreshSeconds: wholeNumber(1, 3600).exactOptional().meta({
+  refreshSeconds: integer(1, 3600).exactOptional().meta({
     default: defaultRefreshSeconds,
     description: 'Time between two fetches of url, in seconds; jitter only shortens it.',
   }),
-  maxAgeSeconds: wholeNumber(1).exactOptional().meta({
+  maxAgeSeconds: integer(1).exactOptional().meta({
     default: defaultMaxAgeSeconds,
     description:
       'A list by url that was not confirmed for this long cannot decide (503), in seconds. At least refreshSeconds.',
@@ -63,7 +63,7 @@ export const revocation = mapping({
   }, evenIfInvalid)
   .superRefine(
     (list: unknown, context) =>
-      requireAtLeast(
+      atLeast(
         { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds, ...(isJsonObject(list) && list) },
         'maxAgeSeconds',
         'refreshSeconds',

@@ -23,17 +23,7 @@ import {
 import { revocation } from './revocation-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
 import { token } from './token-schema.ts';
-import {
-  evenIfInvalid,
-  fileName,
-  list,
-  mapping,
-  maxEntries,
-  report,
-  requireAtLeast,
-  text,
-  wholeNumber,
-} from './value-schemas.ts';
+import { atLeast, evenIfInvalid, fileName, integer, list, mapping, maxEntries, report, text } from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -56,16 +46,16 @@ const tls = mapping({
 });
 
 const keys = mapping({
-  refreshSeconds: wholeNumber(1, maxTimerSeconds).default(300).meta({
+  refreshSeconds: integer(1, maxTimerSeconds).default(300).meta({
     description: 'Time between two background refreshes, in seconds, with jitter. At least cooldownSeconds.',
   }),
-  maxAgeSeconds: wholeNumber(1).default(3600).meta({
+  maxAgeSeconds: integer(1).default(3600).meta({
     description: 'Keys that were not confirmed for this long are not used (503), in seconds. At least refreshSeconds.',
   }),
-  cooldownSeconds: wholeNumber(1, maxTimerSeconds).default(5).meta({
+  cooldownSeconds: integer(1, maxTimerSeconds).default(5).meta({
     description: 'Shortest time between two fetches for one issuer, whatever their result, in seconds.',
   }),
-  timeoutSeconds: wholeNumber(1, maxTimerSeconds).default(3).meta({
+  timeoutSeconds: integer(1, maxTimerSeconds).default(3).meta({
     description: 'Time limit of a fetch, its whole body included, in seconds.',
   }),
   cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
@@ -76,7 +66,7 @@ const keys = mapping({
 }).superRefine(requireOrderOfTimes, evenIfInvalid);
 
 const cache = mapping({
-  maxTokens: wholeNumber(0, 200_000).default(10_000).meta({
+  maxTokens: integer(0, 200_000).default(10_000).meta({
     description: 'How many verified tokens are remembered. 0 turns the cache off.',
   }),
 });
@@ -87,7 +77,7 @@ const log = mapping({
 });
 
 const shutdown = mapping({
-  graceSeconds: wholeNumber(0, 300).default(10).meta({
+  graceSeconds: integer(0, 300).default(10).meta({
     description: 'Longest time that a stop waits for calls and connections, in seconds.',
   }),
 });
@@ -207,8 +197,8 @@ function problemOf(parsed: { readonly kind: string; readonly problem?: string })
 }
 
 function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): void {
-  requireAtLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
-  requireAtLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
+  atLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
+  atLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
 }
 
 function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
@@ -249,11 +239,7 @@ function requireOwnHeaders(config: unknown, context: z.RefinementCtx): void {
   const forwarded = memberOf(config, 'forwardClaims');
   for (const name of Object.keys(isJsonObject(forwarded) ? forwarded : {}))
     report(context, forwardedNameProblem(name, prefix), ['forwardClaims', name]);
+  const ownedName = 'must not start with the prefix of identityHeaders: such headers are removed from requests';
   for (const { name, path } of [...ofAccount, ...ofToken])
-    if (name.startsWith(prefix))
-      report(
-        context,
-        'must not start with the prefix of identityHeaders: such headers are removed from requests',
-        path,
-      );
+    if (name.startsWith(prefix)) report(context, ownedName, path);
 }

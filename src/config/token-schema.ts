@@ -2,16 +2,7 @@
 import * as z from 'zod';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { isLoopbackUrl, isOrigin } from '../text/url.ts';
-import {
-  accountHeader,
-  evenIfInvalid,
-  list,
-  mapping,
-  patternedText,
-  report,
-  text,
-  wholeNumber,
-} from './value-schemas.ts';
+import { accountHeader, evenIfInvalid, integer, list, mapping, patternedText, report, text } from './value-schemas.ts';
 
 // A token of RFC 9110 section 5.6.2.
 const tokenPattern = "[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}";
@@ -44,13 +35,13 @@ const originPattern =
   '^(?!https://.*:443$|http://.*:80$)(?:https://[^*/?#@A-Z\\s]+|http://(?:localhost|127\\.[0-9.]+|\\[::1\\])(?::[0-9]+)?)$';
 
 export const token = mapping({
-  clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
+  clockToleranceSeconds: integer(0, 300).default(30).meta({
     description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
   }),
-  maxLifetimeSeconds: wholeNumber(1).default(86_400).meta({
+  maxLifetimeSeconds: integer(1).default(86_400).meta({
     description: 'Longest accepted life of a token, in seconds: exp - iat, or the time until exp where it has no iat.',
   }),
-  maxBytes: wholeNumber(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
+  maxBytes: integer(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
   forward: z.boolean().default(false).meta({
     description: 'Whether the token is left in place for the upstream. It is removed otherwise.',
   }),

@@ -29,7 +29,7 @@ export function patternedText(pattern: RegExp, problem: string) {
 }
 
 // Not z.int(), whose issues would skip the checks of the objects around it.
-export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
   const isBounded = maximum < Number.MAX_SAFE_INTEGER;
   const range = isBounded ? `from ${minimum} to ${maximum}` : `of at least ${minimum}`;
   return z
@@ -133,7 +133,7 @@ export function accountHeader(example?: string) {
 }
 
 /** Of two numbers of a section. Says nothing where one of them is none. */
-export function requireAtLeast(section: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
+export function atLeast(section: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
   const [most, least] = [memberOf(section, larger), memberOf(section, smaller)];
   if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
   report(context, `must be at least ${smaller} (${least})`, [larger]);

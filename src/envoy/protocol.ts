@@ -66,7 +66,7 @@ export interface StructMessage {
 }
 
 /** envoy.config.core.v3.HeaderValueOption.HeaderAppendAction. */
-export const headerAppendAction = {
+export const appendAction = {
   appendIfExistsOrAdd: 0,
   addIfAbsent: 1,
   overwriteIfExistsOrAdd: 2,

@@ -4,12 +4,7 @@ import type { Decision } from '../authz/authorize.ts';
 import { allowKey, type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type ChallengeHint, type Refusal } from '../authz/refusal.ts';
 import type { IdentityHeaders } from '../headers/headers.ts';
-import {
-  type CheckResponseMessage,
-  type HeaderValueOption,
-  headerAppendAction,
-  type StructMessage,
-} from './protocol.ts';
+import { appendAction, type CheckResponseMessage, type HeaderValueOption, type StructMessage } from './protocol.ts';
 
 /** Value of `retry-after` in a 503. */
 const retryAfterSeconds = 5;
@@ -80,7 +75,7 @@ function refused(
   { reason, hint = noHint }: Refusal,
   { requestId, principal }: ResponseContext,
 ): CheckResponseMessage {
-  const { decision, httpStatus, rpcCode, title, challenge } = answerOf(reason);
+  const { decision, httpStatus: status, rpcCode, title, challenge } = answerOf(reason);
   const headers = [overwrite('content-type', 'application/problem+json'), overwrite('cache-control', 'no-store')];
   // Where no scope would do, asking for one would be in vain.
   if (challenge !== undefined && (challenge !== 'insufficient_scope' || hint.scopes.length > 0))
@@ -89,13 +84,13 @@ function refused(
   return {
     status: { code: rpcCode },
     denied_response: {
-      status: { code: httpStatus },
+      status: { code: status },
       headers,
       // RFC 9457. The body does not depend on the token, nor on what is wrong with it.
       body: JSON.stringify({
         type: `urn:account-authz:${reason}`,
         title,
-        status: httpStatus,
+        status,
         reason,
         request_id: requestId,
       }),
@@ -120,7 +115,7 @@ function toChallenge(
 
 // Sets both fields: Envoy 1.37 to 1.38 development builds read one, other versions the other (envoyproxy/envoy#43310).
 function overwrite(key: string, value: string): HeaderValueOption {
-  return { header: { key, value }, append: { value: false }, append_action: headerAppendAction.overwriteIfExistsOrAdd };
+  return { header: { key, value }, append: { value: false }, append_action: appendAction.overwriteIfExistsOrAdd };
 }
 
 function metadata(words: Readonly<Record<string, string>>, principal: Principal | undefined): StructMessage {

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import {
+  appendAction,
   authorizationService,
   type CheckResponseMessage,
-  headerAppendAction,
   healthService,
   servingStatus,
 } from '../../src/envoy/protocol.ts';
@@ -37,7 +37,7 @@ describe('authorizationService', () => {
     const set = {
       header: { key: 'x-auth-acc', value: 'acct1' },
       append: { value: false },
-      append_action: headerAppendAction.overwriteIfExistsOrAdd,
+      append_action: appendAction.overwriteIfExistsOrAdd,
     };
     const deny = (code: number, status: number) => ({
       status: { code },
@@ -76,7 +76,7 @@ describe('authorizationService', () => {
 
   it('names the header actions as in proto/', () => {
     const values = valuesOf(ours.lookupEnum('envoy.config.core.v3.HeaderValueOption.HeaderAppendAction'));
-    expect(inCamelCase(values)).to.deep.equal(headerAppendAction);
+    expect(inCamelCase(values)).to.deep.equal(appendAction);
   });
 });
 

@@ -9,7 +9,7 @@ import { toAccountGrammar } from '../../authz/places/places.ts';
 import { isAccount } from '../../authz/principal.ts';
 import {
   coversTemplate,
-  defaultAccountParameter,
+  defaultParameter,
   literalStart,
   type RouteTemplate,
   toRouteTemplate,
@@ -27,10 +27,8 @@ type Revoked = WrittenConfig['revoked'];
 
 /** What check-config says of a valid configuration: what is rarely meant, and what is right and should be known. */
 export function findRemarks({ config, revoked, problemAt }: WrittenConfig) {
-  return {
-    warnings: findWarnings(config, revoked).map(problemAt),
-    information: findInformation(config).map(problemAt),
-  };
+  const warnings = findWarnings(config, revoked).map(problemAt);
+  return { warnings, information: findInformation(config).map(problemAt) };
 }
 
 function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
@@ -158,8 +156,8 @@ function routeWarnings(config: Config): readonly PathProblem[] {
     const path = ['routes', i, 'path'];
     const template = toRouteTemplate(route.path, account.parameter);
     const { segments, subtree } = template;
-    if (segments.some(each => each.kind === 'any' && each.name === defaultAccountParameter)) {
-      const message = `has :${defaultAccountParameter}, which is not the account: account.parameter is ${account.parameter}`;
+    if (segments.some(each => each.kind === 'any' && each.name === defaultParameter)) {
+      const message = `has :${defaultParameter}, which is not the account: account.parameter is ${account.parameter}`;
       return [{ path, message }];
     }
     if (subtree) return [];

@@ -101,7 +101,7 @@ export function createCover({ templates, root }: Pick<PathClasses, 'templates' |
     if (!visit(root, 0) && (isSubtree || hasTail)) return undefined;
     const excepted = except.map(toPaths);
     return {
-      inside: inside.filter(each => !excepted.some(template => coversTemplate(template, asPaths(each)))),
+      inside: inside.filter(each => !excepted.some(paths => coversTemplate(paths, asPaths(each)))),
       except,
     };
   }

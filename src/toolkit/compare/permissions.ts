@@ -2,14 +2,7 @@
 import { addressedAccount } from '../../authz/account.ts';
 import { admit, type Policy } from '../../authz/authorize.ts';
 import { compileIssuerAccounts } from '../../authz/issuer-accounts.ts';
-import {
-  claimedNamesOf,
-  everyMethod,
-  grantsOf,
-  methodsOf,
-  parseGrant,
-  permittedNames,
-} from '../../authz/permission.ts';
+import { allMethods, claimedNamesOf, grantsOf, methodsOf, parseGrant, permittedNames } from '../../authz/permission.ts';
 import type { Account } from '../../authz/principal.ts';
 import type { RequestFacts } from '../../authz/request-facts.ts';
 import type { Route, RouteMatch } from '../../authz/route-tree.ts';
@@ -113,7 +106,7 @@ export function methodsIn(configs: Both<Config>): readonly string[] {
       grantsOf(entry).flatMap(text => methodsOf(parseGrant(text))),
     ),
   );
-  const known = new Set([...everyMethod, ...named]);
+  const known = new Set([...allMethods, ...named]);
   let other = 'OTHER';
   while (known.has(other)) other += 'S';
   return [...known, other];
@@ -285,6 +278,8 @@ function kindOf([before, after]: Both<string | undefined>): Kind {
   return after === undefined ? 'more' : 'less';
 }
 
+const reasonsOf = ([before = 'allowed', after = 'allowed']: Both<string | undefined>) => ({ before, after });
+
 /** `allowed` undefined: the request is refused whoever sends it. */
 function changesOf(view: View, methods: readonly string[], allowed: Both<Allowed | undefined>): readonly Change[] {
   const { mode, verdicts } = view;
@@ -297,15 +292,7 @@ function changesOf(view: View, methods: readonly string[], allowed: Both<Allowed
       const roles = common(one.roles, other.roles);
       const scopes = intersection(one.scopes, other.scopes);
       if (roles.length > 0 && scopes?.length !== 0 && kindOf(verdicts) !== 'other')
-        found.push({
-          kind: kindOf(verdicts),
-          mode,
-          method,
-          roles,
-          scopes,
-          before: before ?? 'allowed',
-          after: after ?? 'allowed',
-        });
+        found.push({ kind: kindOf(verdicts), mode, method, roles, scopes, ...reasonsOf(verdicts) });
       continue;
     }
     const old = before === undefined ? one : nobody;

@@ -12,10 +12,8 @@ export function toReport(comparison: Comparison): string {
     const { example } = row;
     const line = printable(toText(row), maxTextLength);
     if (example === undefined) return [line];
-    return [
-      line,
-      `    ${printable(JSON.stringify({ claims: example.claims, request: example.request }), maxTextLength)}`,
-    ];
+    const { claims, request } = example;
+    return [line, `    ${printable(JSON.stringify({ claims, request }), maxTextLength)}`];
   });
   return [...lines, summary(comparison), ...incomplete(comparison)].map(line => `${line}\n`).join('');
 }

@@ -1,5 +1,5 @@
 // A row of a comparison: what it is about, in data and in words, and its example.
-import { everyMethod } from '../../authz/permission.ts';
+import { allMethods } from '../../authz/permission.ts';
 import { printable } from '../../text/printable.ts';
 import type { AskedCase, Example, Examples } from './example.ts';
 import type { Mode } from './permissions.ts';
@@ -64,8 +64,8 @@ export function toText({ kind, role, scope, methods, path, except, when, setting
 
 /** `*` stands for the methods that it stands for in a configuration. */
 export function methodsText(methods: readonly string[]): string {
-  const isEvery = everyMethod.every(method => methods.includes(method));
-  const others = methods.filter(method => !everyMethod.includes(method));
+  const isEvery = allMethods.every(method => methods.includes(method));
+  const others = methods.filter(method => !allMethods.includes(method));
   return (isEvery ? ['*', ...others] : methods).join(', ');
 }
 

@@ -235,15 +235,8 @@ export function hostSettings(name: string, address: ListenAddress): readonly Set
 }
 
 export function endpointSettings(name: string, address: ListenAddress): readonly Setting[] {
-  return [
-    {
-      field: 'load_assignment',
-      value: {
-        cluster_name: name,
-        endpoints: [{ lb_endpoints: [{ endpoint: inline({ address: addressOf(address) }) }] }],
-      },
-    },
-  ];
+  const endpoints = [{ lb_endpoints: [{ endpoint: inline({ address: addressOf(address) }) }] }];
+  return [{ field: 'load_assignment', value: { cluster_name: name, endpoints } }];
 }
 
 /** SDS from files, which Envoy reads again whenever they change. */

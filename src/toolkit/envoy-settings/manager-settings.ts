@@ -1,5 +1,5 @@
 // The connection manager before the check: every setting that makes a request unambiguous, bounded and free of forged headers.
-import { everyMethod } from '../../authz/permission.ts';
+import { allMethods } from '../../authz/permission.ts';
 import { hostAndPort } from '../../text/listen-address.ts';
 import { earlyMutations } from './authz-filter.ts';
 import { extension } from './extension.ts';
@@ -83,7 +83,7 @@ function edgeSettings({ trustedHops }: EnvoySettings): readonly Setting[] {
  * knows it, and answers 400 to one without `content-type` (RFC 10008) before any filter, with or without this.
  */
 export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
-  const isNeeded = methods.some(method => !everyMethod.includes(method));
+  const isNeeded = methods.some(method => !allMethods.includes(method));
   return { field: 'allow_custom_methods', value: isNeeded ? true : undefined, accepts: 'anything' };
 }
 

@@ -82,15 +82,9 @@ export function publicMatch(route: PublicRoute, { hosts }: Pick<EnvoySettings, '
 
 /** What Envoy removes on one kind of routes alone. `trailers` is the name of the header_mutation filter. */
 export function routeFilters(settings: EnvoySettings, kind: 'checked' | 'public', trailers: string): Members {
-  const removals = routeMutations(settings, kind);
-  return {
-    [trailers]:
-      removals.length === 0
-        ? undefined
-        : typed('filters.http.header_mutation.v3.HeaderMutationPerRoute', {
-            mutations: { request_mutations: removals },
-          }),
-  };
+  const mutations = { request_mutations: routeMutations(settings, kind) };
+  const perRoute = typed('filters.http.header_mutation.v3.HeaderMutationPerRoute', { mutations });
+  return { [trailers]: mutations.request_mutations.length === 0 ? undefined : perRoute };
 }
 
 /** Pages of every origin may read the document: it is public, and clients run in browsers too. */

@@ -1,6 +1,6 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { everyMethod, grantsOf, parseGrant } from '../../authz/permission.ts';
+import { allMethods, grantsOf, parseGrant } from '../../authz/permission.ts';
 import type { HostEntry } from '../../authz/places/host-place.ts';
 import { literalStart, toRouteTemplate } from '../../authz/route-template.ts';
 import { hasCookiePlace } from '../../authz/token-places.ts';
@@ -39,8 +39,8 @@ export type EnvoyRelevantConfig = Pick<
 >;
 
 /** http2: for everything. auto: for gRPC calls, and HTTP/1.1 for everything else. */
-export const upstreamProtocols = ['http1', 'http2', 'auto'] as const;
-export type UpstreamProtocol = (typeof upstreamProtocols)[number];
+export const protocols = ['http1', 'http2', 'auto'] as const;
+export type UpstreamProtocol = (typeof protocols)[number];
 
 interface EnvoyOptions {
   readonly listen: TcpAddress;
@@ -192,7 +192,7 @@ export const defaultOptions: RenderOptions = {
 };
 
 // A browser sends OPTIONS itself.
-const pageMethods = everyMethod.filter(method => method !== 'OPTIONS');
+const pageMethods = allMethods.filter(method => method !== 'OPTIONS');
 
 const otherHeadersKib = 24;
 

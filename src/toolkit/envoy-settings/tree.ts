@@ -95,10 +95,8 @@ function toPlainNode(value: Exclude<Tree, Commented>, depth: number): Node {
     if (member === undefined) continue;
     const key = new Scalar(name);
     const node = toNode(member, depth + 1);
-    comment(key, isCollection(node) && node.flow !== true ? key : node, member, {
-      depth,
-      isFirst: map.items.length === 0,
-    });
+    const isFirst = map.items.length === 0;
+    comment(key, isCollection(node) && node.flow !== true ? key : node, member, { depth, isFirst });
     map.items.push(new Pair(key, node));
   }
   return map;

@@ -84,7 +84,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       list: revocations.status,
       leavesOutList,
       tokenLength: token.length,
-      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc, now) : unsigned),
+      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc, now) : none),
       // What failed once would fail again.
       header: fault === undefined ? headerOf(token) : undefined,
       fault,
@@ -123,7 +123,7 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
 
 type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims' | 'wrongClaims'>;
 
-const unsigned: SignedFacts = {
+const none: SignedFacts = {
   times: undefined,
   roles: undefined,
   scopes: undefined,
@@ -168,7 +168,7 @@ function signedFacts(
   const { issuers, scopes } = config;
   const jws = parseCompactJws(token);
   const settings = issuers.find(each => each.issuer === issuer);
-  if (jws.kind === 'refusal' || settings === undefined) return unsigned;
+  if (jws.kind === 'refusal' || settings === undefined) return none;
   const { claims, allowIntegerClaims } = settings;
   const timeIn = (name: string): number | undefined => {
     const value = memberOf(jws.payload, name);

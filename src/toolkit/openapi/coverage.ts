@@ -133,9 +133,9 @@ export function coverOperations({ operations, problems }: Operations, config: Co
       }),
     ];
     const may = {
-      roles: permittedNames(tables.roles, 'roles', method, match, Number.POSITIVE_INFINITY),
+      roles: permittedNames(tables.roles, 'roles', method, match, Infinity),
       ...(tables.scopes && {
-        scopes: permittedNames(tables.scopes, 'scopes', method, match, Number.POSITIVE_INFINITY),
+        scopes: permittedNames(tables.scopes, 'scopes', method, match, Infinity),
       }),
     };
     const lacking = [...(may.roles.length === 0 ? ['role'] : []), ...(may.scopes?.length === 0 ? ['scope'] : [])];

@@ -11,10 +11,7 @@ const maxLine = 2048;
 export function formatCoverage(rows: readonly Coverage[]): string {
   const cells = rows.map(row => [row.method, row.path, ...describe(row)].map(cell => printable(cell, maxCell)));
   const table = [['method', 'path', 'routes', 'account', 'who may call'], ...cells];
-  const widths = table.reduce(
-    (most, row) => row.map((cell, i) => Math.max(most[i] ?? 0, cell.length)),
-    [0, 0, 0, 0, 0],
-  );
+  const widths = table.reduce((max, row) => row.map((cell, i) => Math.max(max[i] ?? 0, cell.length)), [0, 0, 0, 0, 0]);
   return table
     .map(
       row =>

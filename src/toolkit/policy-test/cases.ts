@@ -17,15 +17,13 @@ const outcome = text(word => (outcomes.includes(word) ? undefined : outcomeRule)
 export const expectedFields = ['acc', 'role', 'scope', 'actor'] as const;
 const field = z.string().nullable().optional();
 
+const detailedRule = '{ reason, acc, role, scope, actor }';
 const expectation = z.union(
   [
     outcome.transform(reason => ({ reason })),
     mapping({ reason: outcome, acc: field, role: field, scope: field, actor: field }),
   ],
-  {
-    error: ({ input }) =>
-      input === undefined ? 'is required' : `${outcomeRule}, or { reason, acc, role, scope, actor }`,
-  },
+  { error: ({ input }) => (input === undefined ? 'is required' : `${outcomeRule}, or ${detailedRule}`) },
 );
 
 export type Expectation = z.output<typeof expectation> & {

@@ -131,12 +131,8 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   const policy = (spec: Members, name?: string): Members =>
     resource('security.istio.io/v1', 'AuthorizationPolicy', settings, { ...target, ...spec }, name);
   const operation = (fields: Members): Members => ({ operation: inline(fields) });
-  const custom = (rule: Members): Members =>
-    policy({
-      action: 'CUSTOM',
-      provider: inline({ name: providerName(settings) }),
-      rules: [{ to: [operation(rule)] }],
-    });
+  const provider = inline({ name: providerName(settings) });
+  const custom = (rule: Members): Members => policy({ action: 'CUSTOM', provider, rules: [{ to: [operation(rule)] }] });
   // Of the pod: of a gateway, other ports are listeners too.
   const ports = attach === 'sidecar' ? [String(upstream.port)] : undefined;
   if (isShadow) return [custom({ ports, notPaths: open.length === 0 ? undefined : open })];

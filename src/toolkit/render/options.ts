@@ -17,13 +17,7 @@ import {
 } from '../../text/listen-address.ts';
 import { type Problem, problem } from '../../text/problem.ts';
 import { isOrigin } from '../../text/url.ts';
-import {
-  attachments,
-  defaultOptions,
-  isInPod,
-  type RenderOptions,
-  upstreamProtocols,
-} from '../envoy-settings/settings.ts';
+import { attachments, defaultOptions, isInPod, protocols, type RenderOptions } from '../envoy-settings/settings.ts';
 import { isKubernetesName } from './rendered-files.ts';
 
 type GivenOptions = Partial<RenderOptions>;
@@ -74,7 +68,7 @@ export const renderOptions = {
   'upstream-protocol': {
     value: 'PROTOCOL',
     help: `http1, http2 or auto (HTTP/2 for gRPC calls only), ${upstreamProtocol} if not given`,
-    parse: oneOf(upstreamProtocols, each => ({ upstreamProtocol: each })),
+    parse: oneOf(protocols, each => ({ upstreamProtocol: each })),
   },
   'authz-host': {
     value: 'HOST',
@@ -202,7 +196,7 @@ export type OptionName = keyof typeof renderOptions;
 const table: readonly (readonly [name: string, option: RenderOption])[] = Object.entries(renderOptions);
 
 /** For `parseArgs` of Node. */
-export const optionDefinitions: Readonly<
+export const optionTypes: Readonly<
   Record<string, { readonly type: 'string' | 'boolean'; readonly multiple: boolean }>
 > = Object.fromEntries(
   table.map(([name, { value, isRepeatable = false }]) => [
@@ -216,7 +210,7 @@ export const optionsHelp = table
   .join('');
 
 /** The options that are given, as `parseArgs` returns them, or the problem of one. */
-export function parseRenderOptions(values: Readonly<Record<string, unknown>>): GivenOptions | string {
+export function parseOptions(values: Readonly<Record<string, unknown>>): GivenOptions | string {
   let given: GivenOptions = {};
   for (const [name, { parse }] of table) {
     const texts = values[name];

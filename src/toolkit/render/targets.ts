@@ -44,15 +44,8 @@ export interface Target {
 const corsOptions = ['cors-origin', 'cors-header', 'cors-expose'] as const;
 const listenOptions = ['listen', 'readiness-port', 'envoy-admin-port'] as const;
 const limitOptions = ['request-timeout', 'idle-timeout', 'underscores'] as const;
-const trafficOptions = [
-  'upstream',
-  'upstream-protocol',
-  'trusted-hops',
-  'upgrade',
-  'max-headers-kib',
-  'grpc-web',
-] as const;
-const envoyOptions = [...trafficOptions, ...corsOptions, ...limitOptions, 'shadow'] as const;
+const traffic = ['upstream', 'upstream-protocol', 'trusted-hops', 'upgrade', 'max-headers-kib', 'grpc-web'] as const;
+const envoyOptions = [...traffic, ...corsOptions, ...limitOptions, 'shadow'] as const;
 /** Of account-authz where it is a Service. */
 const serviceOptions = ['authz-host', 'authz-namespace'] as const;
 const workloadOptions = ['name', 'namespace', 'selector'] as const;
