@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse, parseDocument, stringify } from 'yaml';
-import { allPages } from '../../lab/document.ts';
+import { readSnippet } from '../../lab/document.ts';
 import { type Authentication, audience } from './authentication.ts';
 import { extendMesh, gatewayKustomization, gatewayObjects, gatewayOptions, gatewayPods } from './istio-gateway.ts';
 import { kubectl } from './kubectl.ts';
@@ -171,21 +171,13 @@ async function writeKustomization(
   }
 }
 
-/** As docs/revocation.md says. */
+/** The patch of docs/revocation.md. */
 function revocationMount(name: DeploymentName): object {
-  const isService = name === 'service';
-  const container = {
-    name: 'account-authz',
-    volumeMounts: [{ name: 'revocation', mountPath: '/etc/account-authz-revocation', readOnly: true }],
-  };
-  const volumes = [{ name: 'revocation', configMap: { name: 'account-authz-revocation' } }];
-  const spec = { [isService ? 'containers' : 'initContainers']: [container], volumes };
-  const labelSelector = isService ? 'app.kubernetes.io/name=account-authz' : 'account-authz/sidecar=true';
-  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'any' } };
-  return {
-    target: { group: 'apps', labelSelector },
-    patch: stringify({ ...deployment, spec: { template: { spec } } }),
-  };
+  const text = readSnippet('docs/revocation.md', 'yaml', 'labelSelector: account-authz/sidecar=true');
+  const forService = text
+    .replace('account-authz/sidecar=true', authzService.labels)
+    .replace('initContainers:', 'containers:');
+  return parse(name === 'service' ? forService : text).patches[0];
 }
 
 /** As docs/deploy/istio.md says for a mesh without its CNI agent. */
@@ -234,11 +226,9 @@ spec: { selector: { app: orders }, ports: [{ port: 80, targetPort: 9000 }] }
 
 /** The steps of "Your own workload" in docs/deploy/README.md, for an app that listens on 127.0.0.1:9000. */
 async function writeOrders(target: string, write: Write, config: string): Promise<string> {
-  const mount = allPages()
-    .flatMap(({ blocks }) => blocks)
-    .find(({ text }) => text.startsWith('configMapGenerator: [{ name: account-authz-files'));
+  const mount = readSnippet('docs/deploy/README.md', 'yaml', 'name: account-authz-files, files');
   const kustomization = { namespace: 'shop', resources: ['orders.yaml'], components: ['authz'] };
-  await write(target, config, { ...kustomization, ...parse(mount?.text ?? '') }, '/etc/account-authz-files/ca.pem');
+  await write(target, config, { ...kustomization, ...parse(mount) }, '/etc/account-authz-files/ca.pem');
   await writeFile(join(target, 'orders.yaml'), orders);
   const options = ['--upstream', '127.0.0.1:9000', '--selector', 'app=orders', '--out', 'authz'];
   await product(['render', 'kubernetes', '--config', 'config.yaml', ...options], target);

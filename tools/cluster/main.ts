@@ -133,15 +133,8 @@ async function deploy(
   const manifests = await manifestsOf(name, authentication);
   if (namespace === 'subscriptions') await kubectl(['create', 'namespace', namespace, '--save-config']);
   if (name === 'service') await apply(certificates);
-  if (hasRevocationList(name))
-    await apply([
-      {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'account-authz-revocation', namespace },
-        data: { 'revoked.jsonl': '' },
-      },
-    ]);
+  const list = ['account-authz-revocation', '--from-literal=revoked.jsonl='];
+  if (hasRevocationList(name)) await kubectl(['create', 'configmap', '-n', namespace, ...list]);
   const beforeMs = performance.now();
   const warnings = await apply(manifests);
   await settle({ deployed });

@@ -1,7 +1,7 @@
 // A pod on each node that sees all its processes: sends signals to a container's first process, which nothing inside the container can stop or kill,
 // and reads peak and limit of its cgroup without adding to it.
 import { parse } from 'yaml';
-import { apply, kubectl, type PodState, until } from './kubectl.ts';
+import { apply, kubectl, type PodState } from './kubectl.ts';
 
 export interface NodeAgent {
   signal(pod: PodState, container: string, signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): Promise<void>;
@@ -31,17 +31,9 @@ process.exit(1);
 export async function startNodeAgent(namespace: string, image: string): Promise<NodeAgent> {
   const labels = { 'pod-security.kubernetes.io/enforce': 'privileged' };
   await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
-  const nodes: { items: readonly { metadata: { name: string } }[] } = JSON.parse(
-    await kubectl(['get', 'nodes', '-o', 'json']),
-  );
-  const names = nodes.items.map(({ metadata }) => metadata.name);
-  await apply(names.map(node => agentPod(node, namespace, image)));
-  for (const name of names) {
-    await until(`the agent on ${name}`, 120, async () => {
-      const phase = ['get', 'pod', '-n', namespace, `agent-${name}`, '-o', 'jsonpath={.status.phase}'];
-      return (await kubectl(phase)) === 'Running' ? name : undefined;
-    });
-  }
+  const names = await kubectl(['get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}']);
+  await apply(names.split(' ').map(node => agentPod(node, namespace, image)));
+  await kubectl(['wait', 'pod', '-n', namespace, '--all', '--for=condition=Ready', '--timeout=120s']);
   const act = ({ node, name, containers }: PodState, container: string, action: string): Promise<string> => {
     const id = containers.find(each => each.name === container)?.containerID?.replace(/^.*:\/\//, '');
     if (id === undefined) throw new Error(`${name} runs no ${container}`);
