@@ -83,10 +83,8 @@ describe('what the addressed account decides', () => {
     kind: 'byAccount',
     claimed: new Map(Object.entries(names).map(([name, roles]) => [account(name), roles])),
   });
-  const who = identity({
-    accounts: ['acct1', 'acct2', 'acct3'],
-    role: byAccount({ acct1: ['owner'], acct2: ['member'] }),
-  });
+  const role = byAccount({ acct1: ['owner'], acct2: ['member'] });
+  const who = identity({ accounts: ['acct1', 'acct2', 'acct3'], role });
 
   it('C-081 is the role: never the one of another account', () => {
     const of = (acc: string) => decide(under, { method: 'POST', target: `/a/${acc}` }, who);

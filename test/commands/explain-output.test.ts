@@ -223,11 +223,7 @@ describe('output of explain', () => {
         { claims: { role: 'member' } },
         `--method PUT ${teams}`,
       ],
-      [
-        'account',
-        'acc in the token is acct9, another account is in segment 4 of the path)',
-        { claims: { acc: 'acct9' } },
-      ],
+      ['account', 'in the token is acct9, another account is in segment 4 of the path)', { claims: { acc: 'acct9' } }],
       [
         'account',
         'another account is in segment 4 of the path, but for its case: account.case: lower takes it)',

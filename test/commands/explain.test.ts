@@ -29,16 +29,8 @@ describe('explain', () => {
       ['no path', ['--config', 'x'], '--path is required: the path and query of the request'],
       ['a positional argument', ['--path', '/', 'eyJ'], 'unexpected argument'],
       ['an unknown option', ['--token', 'eyJ'], 'unknown option --token'],
-      [
-        'an authorization header',
-        ['--path', '/', '--header', 'authorization: Bearer eyJ'],
-        'must not be authorization',
-      ],
-      [
-        'a mixed-case Authorization header',
-        ['--path', '/', '--header', 'AuthoriZation:eyJ'],
-        'must not be authorization',
-      ],
+      ['authorization', ['--path', '/', '--header', 'authorization: Bearer eyJ'], 'must not be authorization'],
+      ['mixed-case Authorization', ['--path', '/', '--header', 'AuthoriZation:eyJ'], 'must not be authorization'],
       ['a header without a colon', ['--path', '/', '--header', 'eyJ'], "--header must be 'NAME: VALUE'"],
       ['a header without a name', ['--path', '/', '--header', ': eyJ'], "--header must be 'NAME: VALUE'"],
       ['a pseudo header', ['--path', '/', '--header', ':path: /eyJ'], "--header must be 'NAME: VALUE'"],

@@ -220,10 +220,8 @@ describe('render envoy', () => {
       const file = config(changes);
       const { stdout } = await render('envoy', '--config', file, ...options);
       const bootstrap = writeFixture('rendered.yaml', stdout);
-      expect(await runCommand('check-config', ['--config', file, '--envoy', bootstrap])).to.include({
-        code: 0,
-        stderr: '',
-      });
+      const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+      expect(outcome).to.include({ code: 0, stderr: '' });
     });
   }
 });

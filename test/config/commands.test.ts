@@ -210,6 +210,7 @@ describe('config.example.yaml', () => {
     const { issuers: own, routes: _, roles: __, account: ___, ...defaults } = await configOf(smallestConfig());
     expect(shown).to.deep.equal(defaults);
     expect(issuers).to.deep.equal(own);
+    const parameter = 'account_id';
     expect({ routes, roles, account }).to.deep.equal({
       routes: [
         { path: '/api/subscriptions/*', characters: 'strict' },
@@ -220,13 +221,7 @@ describe('config.example.yaml', () => {
         ['admin', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']],
         ['member', ['GET', 'HEAD']],
       ]),
-      account: {
-        headers: ['x-account-id'],
-        query: ['account_id'],
-        dots: false,
-        case: 'exact',
-        parameter: 'account_id',
-      },
+      account: { headers: ['x-account-id'], query: [parameter], parameter, dots: false, case: 'exact' },
     });
   });
 

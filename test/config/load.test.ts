@@ -153,10 +153,8 @@ listen: 0.0.0.0:9191
   }
 
   it('is refused when its aliases expand to too many values (billion laughs)', async () => {
-    const levels = Array.from(
-      { length: 8 },
-      (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`,
-    );
+    const level = (i: number) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`;
+    const levels = Array.from({ length: 8 }, (_, i) => level(i));
     const file = writeFixture('bomb.yaml', `a0: &a0 [x]\n${levels.join('\n')}\n`);
     expect(await messageOf(file)).to.equal(tooManyValues);
   });

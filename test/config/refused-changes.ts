@@ -13,10 +13,7 @@ const pairs = ['{acc}', 'a{acc}', '/a{acc}', '/{acc}b/c', '/a/{acc}{acc}'];
 
 /** By the place, which has this value. The list of an item has that item alone. */
 const refusedValues: readonly (readonly [place: string, values: readonly unknown[]])[] = [
-  [
-    'listen',
-    ['', ':9191', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:09191', '127.0.0.1:x'],
-  ],
+  ['listen', ['', ':9191', '127.0.0.1', ...[':', ':65536', ':-1', ':09191', ':x'].map(port => `127.0.0.1${port}`)]],
   ['listen', ['unix:', 'unix:run/a', 'unix://host/a', 'unix:/run/', 'unix:/a\0b', 'unix:@abstract', socket(108)]],
   ['listen', ['[::]:9191', '[::ffff:127.0.0.1]:9191', 'localhost.example.com:9191', 9191]],
   ['admin', ['unix:/run/a.sock', ':9192', '127.0.0.1:9191', '0.0.0.0:9191', '[::]:9191', 'localhost:9191']],
@@ -180,10 +177,7 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ...['https://a.test/realms/acme', 'https://a.test/{acc}/x'].map(
     issuer => ['issuers[1].issuer', { 'issuers.0.issuer': realms, 'issuers.1': { ...second, issuer } }] as const,
   ),
-  [
-    'issuers[0].issuer',
-    { 'issuers.0.issuer': 'https://a.test/realms/acme', 'issuers.1': { ...second, issuer: realms } },
-  ],
+  ['issuers[0].issuer', { 'issuers.0.issuer': 'https://a.test/realms/a', 'issuers.1': { ...second, issuer: realms } }],
   ['issuers[0].accounts[1]', { 'issuers.0.accounts': ['a*', 'a*'] }],
   ['keys.maxAgeSeconds', { 'keys.refreshSeconds': 3601 }],
   ['keys.refreshSeconds', { 'keys.cooldownSeconds': 301 }],

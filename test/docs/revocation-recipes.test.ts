@@ -76,10 +76,8 @@ describe('recipes of docs/revocation.md', () => {
         const { iss, uid, app, acc } = principal();
         const current = list.current();
         if ('kind' in current) throw new Error(current.detail);
-        return current.find(
-          { iss, uid, app, acc, jti: undefined, sid: undefined, iat: 0, ...token },
-          Date.now() / 1000,
-        );
+        const found = { iss, uid, app, acc, jti: undefined, sid: undefined, iat: 0, ...token };
+        return current.find(found, Date.now() / 1000);
       },
     };
   }

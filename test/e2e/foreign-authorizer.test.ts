@@ -43,10 +43,7 @@ describe('another server in the place of account-authz', () => {
       { name: 'an allow without trailers', answer: withoutTrailers },
       { name: 'no trailers and no message', answer: answersHttp(200, 'application/grpc', '') },
       { name: 'trailers alone that say OK', answer: answersStatus(0) },
-      ...[1, 2, 4, 7, 8, 12, 13, 14, 16].map(status => ({
-        name: `gRPC status ${status}`,
-        answer: answersStatus(status),
-      })),
+      ...[1, 2, 4, 7, 8, 12, 13, 14, 16].map(code => ({ name: `gRPC status ${code}`, answer: answersStatus(code) })),
       { name: 'an allow, then gRPC status 14', answer: answersMessage(allow, 14) },
       { name: 'bytes that are no message', answer: answersMessage(Buffer.from('ffffffffff', 'hex')) },
       { name: 'half an allow', answer: answersMessage(allow.subarray(0, allow.length / 2)) },

@@ -27,10 +27,8 @@ describe('serve', () => {
 
   it('refuses a jwksFile without a usable key with the text of check-config', async () => {
     const jwksFile = writeFixture('oct.json', { keys: [{ kty: 'oct', k: 'AA', kid: 'a' }] });
-    const file = writeFixture(
-      'no-key.json',
-      changed({ 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': jwksFile }),
-    );
+    const config = changed({ 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': jwksFile });
+    const file = writeFixture('no-key.json', config);
     const { code, stderr } = await runProduct(['serve', '--config', file]);
     expect(code).to.equal(1);
     expect(stderr).to.contain('issuers[0].jwksFile: the file has no usable key: ');

@@ -39,10 +39,7 @@ function requestsOf(token: string): Readonly<Record<string, readonly [bytes: str
       'deny',
     ],
     'an unknown path': [get('/nowhere'), 'deny'],
-    'an unknown host with a dot and a port': [
-      withToken(path).replace('Host: api.test', 'Host: Other.Test.:99'),
-      'deny',
-    ],
+    'another host with a dot and a port': [withToken(path).replace('Host: api.test', 'Host: Other.Test.:99'), 'deny'],
     'the path of the metadata document': [get('/.well-known/oauth-protected-resource/mcp'), 'deny'],
     'a preflight request': [
       requestBytes('OPTIONS', path, ['Origin: https://app.example.com', 'Access-Control-Request-Method: GET']),

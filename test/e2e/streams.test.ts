@@ -137,12 +137,8 @@ for (const version of envoyVersions) {
       const options = ['--request-timeout', '1', '--upstream-protocol', 'http2'];
       const { port } = await startRendered(options, await listen(service));
       for (const deadline of [{}, { 'grpc-timeout': '9S' }]) {
-        const call = {
-          ':method': 'POST',
-          ':path': path,
-          'content-type': 'application/grpc',
-          authorization: suite.owner,
-        };
+        const grpc = { ':method': 'POST', 'content-type': 'application/grpc' };
+        const call = { ...grpc, ':path': path, authorization: suite.owner };
         const answer = await http2Exchange(port, { headers: { ...call, ...deadline } });
         expect(headerValues(answer, 'grpc-status')).to.deep.equal(['4']);
       }

@@ -39,10 +39,7 @@ describe('authorizationService', () => {
       append: { value: false },
       append_action: appendAction.overwriteIfExistsOrAdd,
     };
-    const deny = (code: number, status: number) => ({
-      status: { code },
-      denied_response: { status: { code: status } },
-    });
+    const deny = (code: number, http: number) => ({ status: { code }, denied_response: { status: { code: http } } });
     const allow = (more: object) => ({ status: { code: 0 }, ok_response: { headers: [set], ...more } });
     const twice =
       '0a0208001a2c121b0a130a0a782d617574682d616363120561636374311202080018022a0d617574686f72697a6174696f6e';

@@ -168,10 +168,8 @@ describe('CheckResponse', () => {
         expect(response.status.code).to.equal(rpcCode);
         expect(response.denied_response?.status.code).to.equal(httpStatus);
         expect(response).to.not.have.property('ok_response');
-        expect(headersOf(response)).to.include({
-          'content-type': 'application/problem+json',
-          'cache-control': 'no-store',
-        });
+        const headers = { 'content-type': 'application/problem+json', 'cache-control': 'no-store' };
+        expect(headersOf(response)).to.include(headers);
         expect(headersOf(response)['retry-after']).to.equal(decision === 'unavailable' ? '5' : undefined);
         for (const option of response.denied_response?.headers ?? [])
           expect(option).to.deep.include({ append: { value: false }, append_action: 2 });

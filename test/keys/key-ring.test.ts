@@ -1,6 +1,6 @@
 // A running key ring against a test issuer: rotation, outage, floods, slow answers, clocks and the stop.
 import { expect } from 'chai';
-import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
+import { issuerWith, jwk, kindOf, loaded, loadedWith, ringLab, stopRings } from './ring-lab.ts';
 
 /** A busy machine may take longer than the 150 ms that a lookup waits. */
 const orLate = (kind: string): readonly string[] => [kind, 'unavailable'];
@@ -11,8 +11,7 @@ describe('key ring', () => {
 
   describe('start', () => {
     it('K-001 makes the keys of the issuer usable and notifies the observer', async () => {
-      const { jwksUrl } = await issuerWith(['k1', 'k2']);
-      const { ring, refreshes, usable } = await loaded({ jwksUrl });
+      const { ring, refreshes, usable } = await loadedWith(['k1', 'k2']);
       expect(ring.current('k1')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
       expect(ring.find('k2')).to.deep.equal({ kind: 'key', key: ring.current('k2') });
       expect(refreshes).to.deep.equal([
@@ -51,8 +50,7 @@ describe('key ring', () => {
 
   describe('rotation', () => {
     it('K-006 K-007 makes a new key known with one early refresh for 50 concurrent lookups', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance, refreshed } = await loadedWith(['k1']);
       issuer.publish([await jwk('k1'), await jwk('k2')]);
       advance(6);
       const lookups = Array.from({ length: 50 }, () => kindOf(ring.find('k2')));
@@ -64,8 +62,7 @@ describe('key ring', () => {
     });
 
     it('is checked with the ETag, and status 304 confirms the key set', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance, refreshed } = await loadedWith(['k1']);
       advance(3_000);
       ring.find('unknown');
       expect(await refreshed(2)).to.include({ result: 'success', keys: 1 });
@@ -75,8 +72,7 @@ describe('key ring', () => {
     });
 
     it('never uses the ETag of a refused key set', async () => {
-      const issuer = await issuerWith([]);
-      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance, refreshed } = await loadedWith([]);
       advance(6);
       ring.find('k1');
       expect(await refreshed(2)).to.include({ problem: 'no usable key: the list is empty' });
@@ -102,8 +98,7 @@ describe('key ring', () => {
 
   describe('outage', () => {
     it('K-003 K-005 keeps keys usable until maxAgeSeconds, then unavailable until the issuer recovers', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance, refreshed, usable } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance, refreshed, usable } = await loadedWith(['k1']);
       await issuer.stop();
       advance(3_500);
       expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
@@ -125,8 +120,7 @@ describe('key ring', () => {
       ['K-021 another document', { kind: 'respond', body: '{}' }, 'not a key set: an object without the list "keys"'],
     ] as const) {
       it(`${name} fails the refresh and keeps the last good key set`, async () => {
-        const issuer = await issuerWith(['k1']);
-        const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+        const { issuer, ring, advance, refreshed } = await loadedWith(['k1']);
         issuer.fault(fault);
         advance(6);
         expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
@@ -136,8 +130,7 @@ describe('key ring', () => {
     }
 
     it('K-050 is timed on the monotonic clock: a wall clock jump of an hour changes nothing', async () => {
-      const { jwksUrl } = await issuerWith(['k1']);
-      const { ring, shiftWallClock } = await loaded({ jwksUrl });
+      const { ring, shiftWallClock } = await loadedWith(['k1']);
       for (const seconds of [3600, -3600]) {
         shiftWallClock(seconds);
         expect(ring.current('k1')?.kid).to.equal('k1');
@@ -149,8 +142,7 @@ describe('key ring', () => {
 
   describe('tokens without a kid', () => {
     it('find the key that fits at once, and ask for no early refresh', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance } = await loadedWith(['k1']);
       advance(6);
       expect(ring.find(undefined)).to.deep.equal({ kind: 'key', key: ring.current('k1') });
       issuer.publish([await jwk('k2')]);
@@ -168,8 +160,7 @@ describe('key ring', () => {
     });
 
     it('leave a cached key in force when a second one appears, until it is gone', async () => {
-      const issuer = await issuerWith(['k1'], { etag: false });
-      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance, refreshed } = await loadedWith(['k1'], { etag: false });
       const key = ring.current('k1');
       if (key === undefined) throw new Error('no key');
       issuer.publish([await jwk('k1'), await jwk('k2')]);
@@ -200,8 +191,7 @@ describe('key ring', () => {
     });
 
     it('K-009 K-011 in a flood are refused at once and cost one fetch per cooldown', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, refreshes } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, refreshes } = await loadedWith(['k1']);
       const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'none')).to.equal(true);
       expect(ring.find('k1')).to.include({ kind: 'key' });
@@ -210,8 +200,7 @@ describe('key ring', () => {
     });
 
     it('K-009 wait in bounded number, and every waiting lookup is answered', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance } = await loadedWith(['k1']);
       advance(6);
       const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.filter(lookup => lookup instanceof Promise)).to.have.length(1024);
@@ -220,8 +209,7 @@ describe('key ring', () => {
     });
 
     it('K-037 longer than 256 characters are unknown and trigger no fetch', async () => {
-      const issuer = await issuerWith(['k1']);
-      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { issuer, ring, advance } = await loadedWith(['k1']);
       advance(6);
       expect(ring.find('k'.repeat(257))).to.deep.equal(unknown);
       expect(issuer.requests()).to.have.length(1);

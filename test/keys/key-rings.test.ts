@@ -184,10 +184,8 @@ describe('key rings', () => {
     const endless = { ...times, timeoutSeconds: 1000 };
     const file = settings({ issuer: 'https://file.test', jwksUrl: undefined, jwksFile: join(folder, 'none.json') });
     const refused = await rings.prepare([settings({ jwksUrl: other.jwksUrl }), file], endless).catch(error => error);
-    expect(refused).to.have.property(
-      'message',
-      `jwksFile of https://file.test: the file does not exist: ${file.jwksFile}`,
-    );
+    const message = `jwksFile of https://file.test: the file does not exist: ${file.jwksFile}`;
+    expect(refused).to.have.property('message', message);
     await until(() => other.connections() === 0);
     expect(rings.active()).to.deep.equal([ring]);
     expect(isUsable(ring)()).to.equal(true);

@@ -99,6 +99,12 @@ export async function loaded(...parameters: Parameters<typeof ringLab>) {
   return lab;
 }
 
+/** The same, of a new issuer with these kids. */
+export async function loadedWith(...parameters: Parameters<typeof issuerWith>) {
+  const issuer = await issuerWith(...parameters);
+  return { issuer, ...(await loaded({ jwksUrl: issuer.jwksUrl })) };
+}
+
 export async function kindOf(lookup: KeyLookup | Promise<KeyLookup>): Promise<KeyLookup['kind']> {
   return (await lookup).kind;
 }

@@ -77,11 +77,7 @@ describe('skipped key', () => {
     ['exponent 2^31 + 1', rsa(() => ({ e: exponent(2n ** 31n + 1n) })), weakExponent],
     ['an exponent as long as its modulus', rsa(({ n }) => ({ e: n })), weakExponent],
     ['K-033 no exponent', rsa(() => ({ e: undefined })), 'e is missing'],
-    [
-      'K-033 zeros as n',
-      rsa(() => ({ n: Buffer.alloc(256).toString('base64url') })),
-      'RSA of 0 bits, not 2048 to 8192',
-    ],
+    ['K-033 n of 0s', rsa(() => ({ n: Buffer.alloc(256).toString('base64url') })), 'RSA of 0 bits, not 2048 to 8192'],
     ['K-033 a modulus in standard base64', rsa(() => ({ n: '+/+/' })), 'n is not base64url'],
     ['K-033 three characters of padding', rsa(({ n }) => ({ n: `${n}===` })), 'n is not base64url'],
     ['K-033 an exponent that is not canonical', rsa(() => ({ e: 'AQAC_' })), 'e is not base64url'],

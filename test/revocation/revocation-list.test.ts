@@ -102,10 +102,8 @@ describe('revocation list', () => {
   });
 
   it('keeps an entry with an earlier issuedBefore that expires later', () => {
-    const list = listOf(
-      { uid: 'alice', issuedBefore: now, expires: now + 10 },
-      { uid: 'alice', issuedBefore: now - 100 },
-    );
+    const uid = 'alice';
+    const list = listOf({ uid, issuedBefore: now, expires: now + 10 }, { uid, issuedBefore: now - 100 });
     const token = tokenOf({ uid: 'alice', iat: now - 50 });
     expect(list.find(token, now + 9)).to.equal('uid, issuedBefore');
     expect(list.find(token, now + 10)).to.equal(undefined);
@@ -113,22 +111,13 @@ describe('revocation list', () => {
   });
 
   it('agrees with a linear search over all entries', () => {
-    const small = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
-    const time = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
+    const some = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
+    const at = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
     const entry = fc
-      .record({
-        iss: small,
-        uid: small,
-        acc: small,
-        app: small,
-        sid: small,
-        jti: small,
-        issuedBefore: time,
-        expires: time,
-      })
+      .record({ iss: some, uid: some, acc: some, app: some, sid: some, jti: some, issuedBefore: at, expires: at })
       .filter(each => selectorNames.some(name => each[name] !== undefined));
     const value = fc.constantFrom('a', 'b', 'c');
-    const claims = fc.record({ iss: value, uid: value, acc: value, app: value, sid: small, jti: small, iat: time });
+    const claims = fc.record({ iss: value, uid: value, acc: value, app: value, sid: some, jti: some, iat: at });
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 40, size: 'max' }), claims, (entries, token) => {
         const { iat } = token;

@@ -47,12 +47,7 @@ export const healthy: AdminPageFacts = {
     firstProblems: [],
     needsRestart: [],
   },
-  revocations: {
-    entries: 1284,
-    loadedAtSeconds: Date.UTC(2026, 10, 21, 11, 20, 3) / 1000,
-    problems: 0,
-    firstProblems: [],
-  },
+  revocations: { entries: 1284, loadedAtSeconds: 1_795_260_003, problems: 0, firstProblems: [] },
   decisions: new Map([
     ['allowed', 1_482_203],
     ['token_expired', 21_874],

@@ -25,13 +25,8 @@ describe('admin page', () => {
   const stale: KeyRingStatus = { ...usable, state: 'stale', keys: 0, ageSeconds: 4000 };
   const loading: KeyRingStatus = { ...usable, state: 'loading', keys: 0, ageSeconds: undefined, kids: [] };
   const failing: KeyRingStatus = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
-  const noReload = {
-    lastResult: undefined,
-    lastAtSeconds: undefined,
-    problems: 0,
-    firstProblems: [],
-    needsRestart: [],
-  };
+  const [lastResult, lastAtSeconds] = [undefined, undefined];
+  const noReload = { lastResult, lastAtSeconds, problems: 0, firstProblems: [], needsRestart: [] };
   const rows: readonly (readonly [says: string, changes: Partial<AdminPageFacts>, word?: string])[] = [
     ['Nothing needs attention.', {}, 'Ready'],
     ['Draining: this instance is stopping.', { ready: false, draining: true }, 'Draining'],

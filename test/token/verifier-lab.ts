@@ -53,10 +53,8 @@ export async function lab(
     isInForce: key => [...keys.values()].includes(key),
     find(header) {
       if (result.find !== undefined) return result.find(header);
-      const set = {
-        keys: new Map([...keys.values()].map(key => [key, new Set<string>()])),
-        kids: new Set(keys.keys()),
-      };
+      const certified = new Map([...keys.values()].map(key => [key, new Set<string>()]));
+      const set = { keys: certified, kids: new Set(keys.keys()) };
       const isKnown = header.kid === undefined || keys.has(header.kid);
       const unavailable = { kind: 'unavailable', detail: 'no key set yet' } as const;
       return isKnown || result.missing === 'unknown' ? findTokenKey(set, header) : unavailable;

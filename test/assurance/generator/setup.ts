@@ -306,12 +306,8 @@ function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['
 const kids = ['k1', 'k2', 'K1', '2026-11', '__proto__', 'a b'] as const;
 
 /** As published; nobody computes them. */
-const thumbprints = [
-  { x5t: 'own' },
-  { x5t: 'other' },
-  { 'x5t#S256': 'own' },
-  { x5t: 'other', 'x5t#S256': 'own' },
-] as const;
+const x5t = 'other';
+const thumbprints = [{ x5t: 'own' }, { x5t }, { 'x5t#S256': 'own' }, { x5t, 'x5t#S256': 'own' }] as const;
 
 interface CreatedKeys {
   readonly published: readonly PublishedKey[];

@@ -30,10 +30,7 @@ export function explore(options: {
     return { world: guarded(() => afterStep(world, step, reduce), path), path };
   };
   let level = Object.values(initialSteps).map(steps =>
-    steps.reduce<Node>(({ world, path }, step) => go(world, step, path), {
-      world: firstWorld(limits),
-      path: undefined,
-    }),
+    steps.reduce<Node>((at, step) => go(at.world, step, at.path), { world: firstWorld(limits), path: undefined }),
   );
   const seen = new Set(level.map(({ world }) => signatureOf(world)));
   const levels = [level.length];

@@ -155,9 +155,7 @@ function hostOf(
   if (hosts.some(entry => asciiLower(entry) === asciiLower(host))) return { isKnown: true, accounts: [] };
   const parent = asciiLower(rest.join('.'));
   const prefix = `:${parameter}.`;
-  const isOfAccount = hosts.some(
-    entry => entry.startsWith(prefix) && asciiLower(entry.slice(prefix.length)) === parent,
-  );
+  const isOfAccount = hosts.some(each => each.startsWith(prefix) && asciiLower(each.slice(prefix.length)) === parent);
   if (!isOfAccount) return { isKnown: false, accounts: [] };
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(lower ? asciiLower(label) : label)
     ? { isKnown: true, accounts: [label] }

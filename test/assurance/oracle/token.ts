@@ -106,11 +106,8 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   const found = findKey(issuerKeys, { alg, kid, x5t, x5tS256 });
   // the contract bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
   if (found.kind === 'cannot tell') {
-    return {
-      kind: 'refused',
-      reason: 'keys_unavailable',
-      alsoPermitted: `${kid}`.length > 256 ? ['token_invalid'] : [],
-    };
+    const alsoPermitted = `${kid}`.length > 256 ? (['token_invalid'] as const) : [];
+    return { kind: 'refused', reason: 'keys_unavailable', alsoPermitted };
   }
   if (found.kind === 'no such key') return invalid;
   if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;

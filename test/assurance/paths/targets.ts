@@ -19,11 +19,7 @@ export const layouts: readonly Layout[] = [
   { name: 'an account first', templates: ['/api/subscriptions/:account_id/*'] },
   {
     name: 'an account in the middle',
-    templates: [
-      '/api/:region/accounts/:account_id',
-      '/api/:region/accounts/:account_id/items/:id',
-      '/api/subscriptions',
-    ],
+    templates: ['/api/:place/accounts/:account_id', '/api/:place/accounts/:account_id/items/:id', '/api/subscriptions'],
   },
   {
     name: 'files with any name',
@@ -94,10 +90,8 @@ export function generateTarget(random: Random, layout: Layout): Target {
 }
 
 function pathOf(random: Random, { templates, wide }: Layout, account: string): string {
-  const [template, rests] = [
-    random.pick(templates),
-    ['', '/', '/items', '/items/7', '/accounts', `/accounts/${account}`],
-  ];
+  const template = random.pick(templates);
+  const rests = ['', '/', '/items', '/items/7', '/accounts', `/accounts/${account}`];
   const rest = (): string =>
     wide === undefined ? random.pick(rests) : `/${random.pick([...fileNames, ...fileNames, ...literals])}`;
   return template

@@ -21,6 +21,7 @@ function containerProblems(pod: Pod, container: Container): string[] {
   const { requests = {}, limits = {} } = container.resources ?? {};
   const { startupProbe, readinessProbe, livenessProbe } = container;
   const { preStop } = container.lifecycle ?? {};
+  const { capabilities } = context;
   const hosts = [startupProbe, readinessProbe, livenessProbe].flatMap(probe => hostOf(probe) ?? []);
   return problemsOf(`${pod.name}/${container.name}`, [
     [context.runAsNonRoot === true, 'may run as root'],
@@ -30,10 +31,7 @@ function containerProblems(pod: Pod, container: Container): string[] {
     [context.allowPrivilegeEscalation === false, 'may escalate privileges'],
     [context.privileged !== true && context.procMount === undefined, 'is privileged'],
     [context.readOnlyRootFilesystem === true, 'may write to its root'],
-    [
-      context.capabilities?.drop?.includes('ALL') === true && context.capabilities.add === undefined,
-      'has capabilities',
-    ],
+    [capabilities?.drop?.includes('ALL') === true && capabilities.add === undefined, 'has capabilities'],
     [!container.ports?.some(port => port.hostPort !== undefined), 'takes a port of the host'],
     [hosts.length === 0 && preStop?.httpGet?.host === undefined, 'has a probe or a hook that names a host'],
     // The container `drain` waits for its preStop hook and answers nothing.

@@ -71,10 +71,8 @@ describe('compare', () => {
       .replaceAll(/ {4}roles:.*\n/g, '');
     const now = old.replace('{ a: ', '{ b: ').replace('x-account-id', 'x-tenant-id').replace('[web]', '[web, cli]');
     const { more } = compareConfigs([await load(old), await load(now)]);
-    expect(more.map(toText)).to.include.members([
-      'more  account.headers  x-account-id → none',
-      'more  apps  none → cli',
-    ]);
+    const rows = ['more  account.headers  x-account-id → none', 'more  apps  none → cli'];
+    expect(more.map(toText)).to.include.members(rows);
   });
 
   it('says the opposite the other way round', async () => {

@@ -160,17 +160,13 @@ describe('compare', () => {
     await fc.assert(
       fc.asyncProperty(pairs, async configs => {
         const { more, less, other } = compared(configs);
-        const rows = [...more, ...less, ...other].filter(
-          ({ path, entry }) => path !== undefined || entry !== undefined,
-        );
+        const rows = [...more, ...less, ...other].filter(({ path, entry }) => (path ?? entry) !== undefined);
         expect(rows.filter(({ example }) => example === undefined).map(toText)).to.deep.equal([]);
         if (rows.length === 0) return;
         const asCases = (outcome: (row: Row) => unknown) => {
           const cases = rows.map(row => ({ ...row.example, expect: outcome(row) }));
-          const parsed = parseCases(
-            { kind: 'bytes', bytes: Buffer.from(JSON.stringify({ cases })) },
-            { needsHost: false },
-          );
+          const bytes = Buffer.from(JSON.stringify({ cases }));
+          const parsed = parseCases({ kind: 'bytes', bytes }, { needsHost: false });
           if (parsed.kind !== 'cases') throw new Error(JSON.stringify(parsed.problems));
           return parsed.cases;
         };

@@ -241,10 +241,8 @@ describe('test', () => {
     });
 
     it('does not verify the token with the stand-in key for claims', async () => {
-      const config = configWith({
-        'issuers.0.jwksUrl': 'http://127.0.0.1:9/jwks',
-        'issuers.0.issuer': 'https://idp.test',
-      });
+      const jwksUrl = 'http://127.0.0.1:9/jwks';
+      const config = configWith({ 'issuers.0.jwksUrl': jwksUrl, 'issuers.0.issuer': 'https://idp.test' });
       const token = await tokenOf({ claims: claimsOf() });
       const named = [{ name: 'a', token, request: own, expect: 'allowed', at: now }];
       const { stdout, code } = await runCases(named, config);
