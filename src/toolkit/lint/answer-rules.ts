@@ -110,8 +110,8 @@ const cacheHeaders = ['vary', 'cache-control', 'expires', 'pragma', 'surrogate-c
 const noValue =
   /^(?:set-cookie|x-accel-redirect|x-sendfile|location|refresh|expires|alt-svc|surrogate-control|cdn-cache-control|connection|content-length|transfer-encoding)$/;
 
-function isHarmless({ at, sets, removes }: Mutation): boolean {
-  if (sets === undefined) return !cacheHeaders.some(removes);
+function isHarmless({ at, sets, removed }: Mutation): boolean {
+  if (sets === undefined) return removed(cacheHeaders).length === 0;
   const name = sets.toLowerCase();
   if (noValue.test(name)) return false;
   if (name !== 'vary') return harmlessValues.get(name)?.test(at.parent.field('value').text() ?? '') ?? true;

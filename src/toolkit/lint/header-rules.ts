@@ -63,7 +63,7 @@ function setBefore(mutations: readonly Mutation[]): readonly Mutation[] {
     return (
       name !== undefined &&
       !names.has(keyOf(each, name)) &&
-      !patterns.some(other => other.isTrailer === each.isTrailer && other.removes(name))
+      !patterns.some(other => other.isTrailer === each.isTrailer && other.removed([name]).length > 0)
     );
   });
 }
@@ -71,11 +71,5 @@ function setBefore(mutations: readonly Mutation[]): readonly Mutation[] {
 function removing(mutations: readonly Mutation[], names: readonly string[]): readonly Finding[] {
   return mutations
     .filter(({ isTrailer }) => !isTrailer)
-    .flatMap(each =>
-      ifAny(
-        names.filter(name => each.removes(name)),
-        each.at,
-        'removes',
-      ),
-    );
+    .flatMap(each => ifAny(each.removed(names), each.at, 'removes'));
 }

@@ -105,7 +105,8 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
   const chains = value.items('filter_chains');
   const hasPort = (chain: ProtoValue) => chain.field('filter_chain_match', 'destination_port').isPresent;
   // Envoy selects a chain by the port first. The default chain gets what no chain of a port takes.
-  const isForOtherPorts = (chain: ProtoValue) => !hasPort(chain) && chains.some(hasPort);
+  const isAnyForPort = chains.some(hasPort);
+  const isForOtherPorts = (chain: ProtoValue) => isAnyForPort && !hasPort(chain);
   const filters = [
     ...chains.flatMap(chain =>
       chain.items('filters').map(filter => ({ filter, isForOtherPorts: isForOtherPorts(chain) })),

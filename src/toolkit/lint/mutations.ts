@@ -3,7 +3,7 @@ import { type Cluster, readProtocolOptions } from './cluster.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import type { ConnectionManager, RouteTarget } from './listener.ts';
-import { readStringMatcher } from './name-pattern.ts';
+import { readRemoval } from './name-pattern.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -14,7 +14,8 @@ export interface Mutation {
   readonly sets: string | undefined;
   /** The name that it removes, where it has no pattern. */
   readonly exact?: string | undefined;
-  removes(name: string): boolean;
+  /** Those of these names that it removes. */
+  removed(names: readonly string[]): readonly string[];
 }
 
 /** What a request of a route meets in one of the filter chains. */
@@ -117,7 +118,7 @@ function mutationsBefore({ value }: ConnectionManager, filters: readonly HttpFil
 export function isRemovedBefore({ manager, chain, filter }: AuthzFilter, name: string): boolean {
   const filters = chain.filters.slice(0, chain.filters.indexOf(filter));
   return manager.protectedScopes.every(scopes =>
-    mutationsBefore(manager, filters, scopes).some(each => !each.isTrailer && each.removes(name)),
+    mutationsBefore(manager, filters, scopes).some(each => !each.isTrailer && each.removed([name]).length > 0),
   );
 }
 
@@ -150,12 +151,12 @@ export function readList(list: ProtoValue): readonly Mutation[] {
   return list.items().map(item => {
     const option = !item.isMapping || item.field('header').isPresent ? item : item.field('append');
     const key = item.isMapping ? option.field('header', 'key') : item;
-    if (item.isMapping && option.isPresent) return { at: key, isTrailer, sets: key.text() ?? '', removes: () => false };
+    if (item.isMapping && option.isPresent) return { at: key, isTrailer, sets: key.text() ?? '', removed: () => [] };
     const onMatch = item.isMapping ? item.field('remove_on_match', 'key_matcher') : key.entry('');
     const exact = (item.isMapping ? item.field('remove') : item).text()?.toLowerCase();
-    if (!onMatch.isPresent) return { at: item, isTrailer, sets: undefined, exact, removes: name => name === exact };
-    const pattern = readStringMatcher(onMatch);
-    return { at: item, isTrailer, sets: undefined, removes: name => pattern(name) ?? true };
+    if (!onMatch.isPresent)
+      return { at: item, isTrailer, sets: undefined, exact, removed: names => names.filter(name => name === exact) };
+    return { at: item, isTrailer, sets: undefined, removed: readRemoval(onMatch) };
   });
 }
 
@@ -166,7 +167,10 @@ export function kept({ before, after, held }: HeaderWay, kind: keyof HeaderWay['
   const names = held[kind];
   const isTrailer = kind === 'inTrailers';
   const left = (mutations: readonly Mutation[], all: readonly string[]) =>
-    all.filter(name => !mutations.some(each => each.isTrailer === isTrailer && each.removes(name)));
+    mutations.reduce((names, each) => {
+      const removed = names.length > 0 && each.isTrailer === isTrailer ? each.removed(names) : [];
+      return removed.length === 0 ? names : names.filter(name => !removed.includes(name));
+    }, all);
   const byNames = keptBy.get(before) ?? new Map<readonly string[], readonly string[]>();
   keptBy.set(before, byNames);
   const found = byNames.get(names) ?? left(before, names);

@@ -5,7 +5,7 @@ import { RE2JS } from 're2js';
 import messages from '../../../src/toolkit/lint/envoy-messages.json' with { type: 'json' };
 import { knownMessages } from '../../../src/toolkit/lint/known-messages.ts';
 import { lintEnvoy, lintRules } from '../../../src/toolkit/lint/lint.ts';
-import { compile } from '../../../src/toolkit/lint/name-pattern.ts';
+import { createNameSet, matchedBy, parseNameRegex } from '../../../src/toolkit/lint/name-regex.ts';
 import { runs } from '../../support/foreign-bytes.ts';
 import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
 
@@ -148,40 +148,21 @@ describe('lint of arbitrary input', () => {
     expect(problems).to.deep.equal([]);
   });
 
-  it('takes plain patterns for what RE2 takes them for', () => {
-    const pieces = [
-      'a',
-      'x',
-      '-',
-      '.',
-      '\\.',
-      '[^a-z0-9]',
-      '[ax-]',
-      '[a-x]',
-      '*',
-      '+',
-      '?',
-      '|',
-      '(',
-      ')',
-      '(?:',
-      '_',
-      '[z-a]',
-    ];
-    const name = fc.array(fc.constantFrom('a', 'x', '-', '.', '_', '0'), { maxLength: 8 }).map(all => all.join(''));
+  it('takes patterns for what RE2 takes them for', () => {
+    const pieces = String.raw`a x - . \. \w [\W] [^a-z0-9] [ax-] [-_] [a-x] [A-C] [a-x-a] [z-a] * + ? *? {2} {0,2} {2,1} { ^ $ | ( ) (?: (?i) _ \b`;
+    const name = fc.string({ unit: fc.constantFrom(...'ax-._0A'), maxLength: 8 });
+    const parts = fc.array(fc.constantFrom(...pieces.split(' ')), { maxLength: 9 });
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 9 }), name, (parts, text) => {
-        const own = compile(parts.join(''));
-        if (!(own instanceof RegExp)) return;
-        expect(own.test(text)).to.equal(RE2JS.compile(parts.join('')).testExact(text));
+      fc.property(parts, fc.array(name, { maxLength: 9 }), (all, names) => {
+        const own = parseNameRegex(all.join(''));
+        if (own === undefined) return;
+        const re2 = RE2JS.compile(all.join(''));
+        expect(matchedBy(own, createNameSet(names))).to.deep.equal(names.filter(each => re2.testExact(each)));
       }),
       runs(300),
     );
-    expect(
-      ['x[^a-z0-9]auth', 'a|b|c', 'x-(a|b)', '(a|b)(a|b)', '(a*)*', 'a*a*'].map(
-        each => compile(each) instanceof RegExp,
-      ),
-    ).to.deep.equal([true, true, true, false, false, false]);
+    const read = ['x[^a-z0-9]auth.*', '(?i)^(a|b(c|d)+)*$', 'a{2}{3}', '(a{2}){3}', 'a**', '[b-a]'].map(parseNameRegex);
+    expect(read.map(each => each !== undefined)).to.deep.equal([true, true, false, false, false, false]);
   });
 
   // Comparing every pair of routes would take minutes.
