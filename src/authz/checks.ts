@@ -7,7 +7,7 @@ const oneSpelling =
 const ownIssuer = 'iss must equal one of issuers byte for byte, a slash at the end included';
 const malformed = 'the token is malformed: get a new one, or report it to its issuer';
 const identityGrammar =
-  'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, { wordsOf: NAME } reads several of one string, any other of these claims is 1 to 128 visible characters without space , ; and "';
+  'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, { wordsOf: NAME } or { wordsOf: NAME, by: "," } reads several of one string, any other of these claims is 1 to 128 visible characters without space , ; and "';
 const dotsSwitch =
   'an account may have dots only with account.dots: true, which is safe where no server behind cuts at a dot';
 const accountGrammar = 'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, and never encoded';

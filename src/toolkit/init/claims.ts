@@ -103,13 +103,12 @@ function read(
   if (typeof value === 'string' && field === 'acc' && isAnyAccount(value))
     return { source, kind: 'one', names: [value], hasIntegers };
   // Several words in one string: `owner,admin`.
-  if (
-    typeof value === 'string' &&
-    typeof source === 'string' &&
-    !isByAccount &&
-    /^[^ ,]+(?:([ ,])[^ ,]+)(?:\1[^ ,]+)*$/.test(value)
-  )
-    return read(value.includes(',') ? { wordsOf: source, by: ',' } : { wordsOf: source }, field, payload, accounts);
+  if (typeof source === 'string' && field !== 'scope') {
+    const texts = typeof value === 'string' ? [value] : isByAccount && Array.isArray(value) ? value : [];
+    const by = texts.flatMap(text => /^[^ ,]+([ ,])[^ ,]+(?:\1[^ ,]+)*$/.exec(text)?.[1] ?? [])[0];
+    const wordsOf = by && read(by === ',' ? { wordsOf: source, by } : { wordsOf: source }, field, payload, accounts);
+    if (wordsOf) return wordsOf;
+  }
   if (value === undefined || (typeof value === 'object' && 'problem' in value)) return undefined;
   const names = (typeof value === 'string' ? [value] : value).filter(field === 'acc' ? isAnyAccount : isRole);
   if (names.length === 0) return undefined;
