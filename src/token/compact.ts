@@ -61,16 +61,17 @@ function misuseIn(token: string): DetailOf<'token_invalid'> {
     if (segments.length === 5) return 'an encrypted token';
     if (segments.length === 1) return 'an opaque token, no JWT';
     if (/[+/=]/.test(token)) return 'segments in base64, not base64url';
-    if (segments.length === 2 || (segments.length === 3 && signature === ''))
-      return isUnsigned(headerText) ? 'an unsigned token' : 'a token without its last segment';
+    if (segments.length === 2 || (segments.length === 3 && signature === '')) return withoutSignature(headerText);
   }
   return 'not three base64url segments';
 }
 
-// RFC 7519 section 6.1.
-function isUnsigned(headerText: string): boolean {
+function withoutSignature(headerText: string): DetailOf<'token_invalid'> {
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
-  return header.kind === 'value' && memberOf(header.value, 'alg') === 'none';
+  // Hydra's opaque tokens have one dot.
+  if (header.kind === 'problem') return 'an opaque token, no JWT';
+  // RFC 7519 section 6.1.
+  return memberOf(header.value, 'alg') === 'none' ? 'an unsigned token' : 'a token without its last segment';
 }
 
 // RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.

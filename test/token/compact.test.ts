@@ -53,7 +53,7 @@ describe('parseCompactJws', () => {
     ['Bearer a.b.c', 'Bearer twice'],
     ['bEARER ', 'Bearer twice'],
     ['nullx', 'an opaque token, no JWT'],
-    ['gho_16C7e42F292c6912E7710c838347Ae178B4a', 'an opaque token, no JWT'],
+    ['ory_at_hT7.u2Q', 'an opaque token, no JWT'],
     ['a.b.c.d.e', 'an encrypted token'],
     [`${base64url('{"alg":"dir"}')}..a.b.c`, 'an encrypted token'],
     [`${base64url('{"alg":"none"}')}.e30.`, 'an unsigned token'],

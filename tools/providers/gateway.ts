@@ -40,19 +40,26 @@ interface Body extends Pick<HttpAnswer, 'headers'> {
   readonly request_id?: string;
 }
 
-/** With the configuration under the heading of the page. */
+/** The settings of a page with those under further headings. */
+export type Settings = (...sections: readonly string[]) => Readonly<Record<string, unknown>>;
+
+export function settingsOf(provider: Provider): Settings {
+  return (...sections) => {
+    // Later blocks of the page leave out what stays.
+    const blocks = [headings.configuration, ...sections].map(each => provider.page.blocks(each, 'yaml')[0] ?? '');
+    const settings = Object.assign({}, ...blocks.map(text => parse(replaceAll(text, provider.addresses))));
+    const account = { ...settings.account, headers: ['x-account-id'], query: ['account_id'] };
+    return { ...settings, keys: keyTimes, account };
+  };
+}
+
 export async function startGateway(
-  provider: Provider,
+  settings: Settings,
   heading: string = headings.configuration,
   { instances = 1, ...changes }: { readonly instances?: number; readonly revocation?: object } = {},
 ): Promise<Gateway> {
-  const configurationOf = (section: string) => {
-    // Later blocks of the page leave out what stays.
-    const blocks = [headings.configuration, heading, section].map(each => provider.page.blocks(each, 'yaml')[0] ?? '');
-    const settings = Object.assign({}, ...blocks.map(text => parse(replaceAll(text, provider.addresses))));
-    const account = { ...settings.account, headers: ['x-account-id'], query: ['account_id'] };
-    return { ...settings, ...changes, listen: '127.0.0.1:0', admin: '127.0.0.1:0', keys: keyTimes, account };
-  };
+  const ports = { listen: '127.0.0.1:0', admin: '127.0.0.1:0' };
+  const configurationOf = (section: string) => ({ ...settings(heading, section), ...changes, ...ports });
   const upstream = await startRecordingUpstream();
   const configuration = configurationOf(heading);
   const services = await Promise.all(Array.from({ length: instances }, () => startServiceProcess(configuration)));

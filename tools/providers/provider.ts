@@ -135,7 +135,7 @@ export const refusals = {
   audience: '401 token_invalid: aud names none of audiences',
   account: '401 token_invalid: acc is missing',
   algorithm: '401 token_invalid: alg is not one of algorithms',
-  opaque: '401 token_invalid: not three base64url segments',
+  opaque: '401 token_invalid: an opaque token, no JWT',
   key: '401 token_invalid: kid is not a key of the issuer',
   signature: '401 token_invalid: the signature does not verify',
 } as const;

@@ -1,10 +1,11 @@
-// A spring-authorization-server of Spring Boot, with the claims that a customizer adds.
+// A spring-authorization-server of Spring Boot, with the type and the claims that a customizer adds to access tokens.
 import java.util.List;
 import java.util.Map;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.security.oauth2.server.authorization.OAuth2TokenType;
 import org.springframework.security.oauth2.server.authorization.token.JwtEncodingContext;
 import org.springframework.security.oauth2.server.authorization.token.OAuth2TokenCustomizer;
 
@@ -13,10 +14,15 @@ import org.springframework.security.oauth2.server.authorization.token.OAuth2Toke
 public class Main {
   @Bean
   OAuth2TokenCustomizer<JwtEncodingContext> customizer() {
-    return context -> context.getClaims()
-        .claim("client_id", context.getRegisteredClient().getClientId())
-        .claim("account", "acme")
-        .claim("roles", List.of("owner"));
+    return context -> {
+      // An ID token would look like an access token.
+      if (!OAuth2TokenType.ACCESS_TOKEN.equals(context.getTokenType())) return;
+      context.getJwsHeader().type("at+jwt");
+      context.getClaims()
+          .claim("client_id", context.getRegisteredClient().getClientId())
+          .claim("account", "acme")
+          .claim("roles", List.of("owner"));
+    };
   }
 
   public static void main(String[] args) {
