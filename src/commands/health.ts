@@ -54,7 +54,7 @@ async function askReadiness({ host, port }: TcpAddress): Promise<string> {
 }
 
 /** By status and beginning of the body: another program on this port may answer 200 too. */
-const answers: ReadonlyMap<string, string> = new Map([
+const answers = new Map<string, string>([
   ['200 {"ready":true,', 'ready'],
   ['503 {"ready":false', 'not ready'],
 ]);

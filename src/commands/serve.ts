@@ -150,12 +150,10 @@ async function findWidening(old: Uint8Array | undefined, now: Uint8Array): Promi
   const ended = new Promise<undefined>(resolve => {
     for (const event of ['error', 'exit']) worker.once(event, () => resolve(undefined));
   });
-  const message = <T>(timeoutMs: number): Promise<T | undefined> =>
-    Promise.race([
-      new Promise<T>(resolve => worker.once('message', resolve)),
-      ended,
-      delay(timeoutMs, undefined, { ref: false }),
-    ]);
+  const message = <T>(timeoutMs: number): Promise<T | undefined> => {
+    const received = new Promise<T>(resolve => worker.once('message', resolve));
+    return Promise.race([received, ended, delay(timeoutMs, undefined, { ref: false })]);
+  };
   const isReady = (await message<'ready'>(threadStartMs)) === 'ready';
   const widening = isReady ? await message<Widening>(wideningMs) : undefined;
   await worker.terminate();

@@ -96,10 +96,8 @@ export function createAnswers(settings: ResponseSettings): Answers {
     return answer;
   }
 
-  encode(
-    { kind: 'refusal', reason: 'internal', detail: '' },
-    { requestId: uuid, receivedHeaders: [], principal: undefined },
-  );
+  const context = { requestId: uuid, receivedHeaders: [], principal: undefined };
+  encode({ kind: 'refusal', reason: 'internal', detail: '' }, context);
   return { encode };
 }
 

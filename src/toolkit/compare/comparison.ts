@@ -94,10 +94,8 @@ function permissionRows(
   const differences = questions.differences();
   // By what changes, for one method and role: the classes in which it does.
   const groups = new Map<string, { readonly change: Change; readonly in: Set<Difference> }>();
-  const count = differences.reduce(
-    (sum, { changes }) => changes.reduce((n, { roles }) => n + (roles?.length ?? 1), sum),
-    0,
-  );
+  const changed = differences.flatMap(({ changes }) => changes);
+  const count = changed.reduce((sum, { roles }) => sum + (roles?.length ?? 1), 0);
   for (const difference of differences) {
     for (const change of difference.changes) {
       const { roles } = change;

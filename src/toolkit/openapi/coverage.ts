@@ -39,11 +39,8 @@ export function coverOperations({ operations, problems }: Operations, config: Co
   const { routes, account, roles, scopes } = config;
   const grants = grantTemplates(roles, scopes);
   const tree = compileRoutes(routes, account.parameter, grants);
-  const wideTree = compileRoutes(
-    routes.map(route => ({ ...route, characters: 'rfc3986' as const })),
-    account.parameter,
-    grants,
-  );
+  const wideRoutes = routes.map(route => ({ ...route, characters: 'rfc3986' as const }));
+  const wideTree = compileRoutes(wideRoutes, account.parameter, grants);
   const tables = { roles: compilePermissions(roles), scopes: scopes && compilePermissions(scopes) };
   const findPublic = createPublicFinder(config.public ?? []);
   const isAccount = createAccountFinder(account);

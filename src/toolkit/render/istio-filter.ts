@@ -62,18 +62,9 @@ export function envoyFilter(settings: RenderSettings): Members {
     patch: { operation, value },
   });
   const manager = { name: 'envoy.filters.network.http_connection_manager' };
+  const filter = inline({ ...manager, subFilter: { name: filterNames.extAuthz } });
   const atCheck = (operation: string, value: Tree, port?: number): Members =>
-    patch(
-      'HTTP_FILTER',
-      {
-        listener: {
-          portNumber: port,
-          filterChain: { filter: inline({ ...manager, subFilter: { name: filterNames.extAuthz } }) },
-        },
-      },
-      operation,
-      value,
-    );
+    patch('HTTP_FILTER', { listener: { portNumber: port, filterChain: { filter } } }, operation, value);
   const ofRoutes = (applyTo: string, operation: string, value: Tree): Members =>
     patch(applyTo, { routeConfiguration: inline({ portNumber }) }, operation, value);
   const check = atCheck('MERGE', { typed_config: checkConfig(settings) });

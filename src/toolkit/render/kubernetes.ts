@@ -77,6 +77,7 @@ function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image, ma
   const admin = 'authz-admin';
   const product = ['/nodejs/bin/node', '/app/dist/main.js'];
   const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
+  const drain = [...product, 'drain', ...envoyAdmin, '--seconds', String(drainSeconds)];
   return podPatch(
     {
       terminationGracePeriodSeconds: drainSeconds + otherStopsSeconds + graceSeconds,
@@ -89,11 +90,7 @@ function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image, ma
           ports: [inline({ name: admin, containerPort: authzAdmin.port })],
           lifecycle: above(
             'Drains the Envoy of this pod: its health checks fail, and each answer closes its connection. Envoy cannot do it itself: its image has no shell, and its admin is on loopback. The hooks of all containers begin together; the app and Envoy sleep as long.\nThe kubelet runs it before a liveness restart too; `serve --envoy-admin` takes it back.',
-            {
-              preStop: inline({
-                exec: { command: [...product, 'drain', ...envoyAdmin, '--seconds', String(drainSeconds)] },
-              }),
-            },
+            { preStop: inline({ exec: { command: drain } }) },
           ),
           startupProbe: above(
             'Over HTTP: gRPC is on loopback or a socket, which the kubelet cannot reach.\nStartup and liveness do not depend on the authentication service; readiness does until the first keys are there.',
