@@ -113,14 +113,17 @@ const maxLineLength = 2048;
 
 /** Formats a path as `issuers[0].audiences`; a key that is not a plain name stands in brackets and quotes. */
 export function toPlace(path: readonly PropertyKey[]): string {
-  return path
-    .map((segment, i) => {
-      if (typeof segment === 'number') return `[${segment}]`;
-      const key = String(segment);
-      if (/^[A-Za-z_][\w-]{0,63}$/.test(key)) return i === 0 ? key : `.${key}`;
-      return `[${quotedPrintable(key, maxKeyLength)}]`;
-    })
-    .join('');
+  let place = '';
+  for (const segment of path) {
+    if (typeof segment === 'number') place += `[${segment}]`;
+    else if (isPlainName(segment)) place += place === '' ? segment : `.${segment}`;
+    else place += `[${quotedPrintable(String(segment), maxKeyLength)}]`;
+  }
+  return place;
+}
+
+function isPlainName(segment: PropertyKey): segment is string {
+  return typeof segment === 'string' && /^[A-Za-z_][\w-]{0,63}$/.test(segment);
 }
 
 /** The rest of a sentence about the value, or the key, at the path. */

@@ -19,6 +19,11 @@ export type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonProblem {
   if (typeof input !== 'string' && !isUtf8(input)) return problem('not UTF-8');
   const text = typeof input === 'string' ? input : textOf(input);
+  return parseText(text, () => contentsOf(text).members);
+}
+
+/** Its members are counted if it is JSON. */
+function parseText(text: string, countMembers: () => number): JsonValue | JsonProblem {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -27,7 +32,7 @@ export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonPro
   }
   // RFC 8259 section 4 leaves duplicate names to the parser. JSON.parse keeps the last one, another parser may keep the first. A text with
   // more members than its value has a duplicate name, in whatever spelling ("acc", "\u0061cc").
-  return contentsOf(text).members > membersOf(value) ? problem('a member twice') : { kind: 'value', value };
+  return countMembers() > membersOf(value) ? problem('a member twice') : { kind: 'value', value };
 }
 
 /**
@@ -40,8 +45,8 @@ export function parseBoundedJson(
 ): JsonValue | JsonProblem | Problem<JsonBoundsProblem> {
   if (!isUtf8(bytes)) return problem('not UTF-8');
   const text = textOf(bytes);
-  const { exceeded } = contentsOf(text, bounds);
-  return exceeded === undefined ? parseStrictJson(text) : problem(exceeded);
+  const { members, exceeded } = contentsOf(text, bounds);
+  return exceeded === undefined ? parseText(text, () => members) : problem(exceeded);
 }
 
 /** A JSON object: not an array, not null. */

@@ -3,7 +3,7 @@ import { listWords } from '../../text/printable.ts';
 import { domainOf } from '../envoy-settings/open-routes.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { isRemovedBefore, refusesUnderscores } from './mutations.ts';
-import { readRegex, readStringMatchers } from './name-pattern.ts';
+import { readRegex, unmatched } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifAny, quoted, type Rules, unlessTrue, when } from './rule.ts';
@@ -104,13 +104,14 @@ function hiddenBy(check: AuthzFilter, list: string): readonly Finding[] {
   const { settings, policy, manager } = check;
   const at = settings.field(list);
   if (!at.isPresent) return [];
-  const matches = readStringMatchers(at);
-  const isHiding = list === 'disallowed_headers';
-  const isHidden = (name: string): boolean => matches(name) === isHiding;
   const needed = policy.shownHeaders.filter(name => !optional.has(name));
   const spelled = policy.headers.filter(({ shown }) => shown === 'spellings').flatMap(({ names }) => names);
-  const hiddenSpellings = otherSpellings(spelled, !refusesUnderscores(manager)).filter(isHidden);
+  const spellings = otherSpellings(spelled, !refusesUnderscores(manager));
+  const others = new Set(unmatched(at, [...new Set([...needed, ...spellings])]));
+  const isHiding = list === 'disallowed_headers';
+  const isHidden = (name: string): boolean => others.has(name) !== isHiding;
   // A spelling that Envoy removes before the check need not be sent.
-  const hidden = [...needed.filter(isHidden), ...hiddenSpellings.filter(name => !isRemovedBefore(check, name))];
+  const isLost = (name: string): boolean => isHidden(name) && !isRemovedBefore(check, name);
+  const hidden = [...needed.filter(isHidden), ...spellings.filter(isLost)];
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }

@@ -105,11 +105,10 @@ function lintJson(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig):
   if (foreign !== undefined || parsed.kind === 'problem')
     return { lines: lineOf(name, [], unread(foreign ?? '')), findings: 1, notJudged: 0, bytes: undefined };
   const { problems, notJudged }: LintResult = lintEnvoy(parsed.value, config);
-  const lines = [
-    ...problems.map(({ path, message }) => lineOf(name, path, message)),
-    ...notJudged.map(({ path, message }) => `not-judged: ${lineOf(name, path, message)}`),
-  ];
-  return { lines: lines.join(''), findings: problems.length, notJudged: notJudged.length, bytes };
+  let lines = '';
+  for (const { path, message } of problems) lines += lineOf(name, path, message);
+  for (const { path, message } of notJudged) lines += `not-judged: ${lineOf(name, path, message)}`;
+  return { lines, findings: problems.length, notJudged: notJudged.length, bytes };
 }
 
 function lineOf(name: string, path: readonly PropertyKey[], message: string): string {

@@ -74,17 +74,19 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   const problems = new Map<string, LintProblem>();
   const places = new Set<string>();
   const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
-    const key = JSON.stringify([rule, at.path]);
+    const { path } = at;
+    const place = JSON.stringify(path);
+    const key = rule + place;
     if (problems.has(key)) return;
-    problems.set(key, { rule, path: at.path, message: `${says}: ${why}; ${fix} [${rule}]` });
-    places.add(JSON.stringify(at.path));
+    problems.set(key, { rule, path, message: `${says}: ${why}; ${fix} [${rule}]` });
+    places.add(place);
   };
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
     const all = Object.entries(rules);
     for (const subject of subjects)
       for (const [id, rule] of all) for (const { at, says } of rule.find(subject)) report(id, at, says, rule);
   };
-  const isReported = (path: ValuePath): boolean => places.has(JSON.stringify(path));
+  const isReported = (path: ValuePath): boolean => places.size > 0 && places.has(JSON.stringify(path));
   const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
   let notJudged: readonly NotJudged[] = [];
   for (const resources of readResources(root)) {

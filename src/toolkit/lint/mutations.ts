@@ -3,7 +3,7 @@ import { type Cluster, readProtocolOptions } from './cluster.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import type { ConnectionManager, RouteTarget } from './listener.ts';
-import { readRemoval } from './name-pattern.ts';
+import { readRemoval, without } from './name-pattern.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -167,10 +167,10 @@ export function kept({ before, after, held }: HeaderWay, kind: keyof HeaderWay['
   const names = held[kind];
   const isTrailer = kind === 'inTrailers';
   const left = (mutations: readonly Mutation[], all: readonly string[]) =>
-    mutations.reduce((names, each) => {
-      const removed = names.length > 0 && each.isTrailer === isTrailer ? each.removed(names) : [];
-      return removed.length === 0 ? names : names.filter(name => !removed.includes(name));
-    }, all);
+    mutations.reduce(
+      (names, each) => (names.length > 0 && each.isTrailer === isTrailer ? without(names, each.removed(names)) : names),
+      all,
+    );
   const byNames = keptBy.get(before) ?? new Map<readonly string[], readonly string[]>();
   keptBy.set(before, byNames);
   const found = byNames.get(names) ?? left(before, names);

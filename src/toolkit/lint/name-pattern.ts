@@ -90,10 +90,17 @@ export function readStringMatcher(matcher: ProtoValue): NamePattern {
   return () => undefined;
 }
 
-/** Whether any pattern of a ListStringMatcher matches. A pattern that cannot be judged counts as a match. */
-export function readStringMatchers(list: ProtoValue): (name: string) => boolean {
-  const patterns = list.items('patterns').map(readStringMatcher);
-  return name => patterns.some(pattern => pattern(name) ?? true);
+/** Those of the names that no pattern of a ListStringMatcher matches. A pattern that cannot be judged counts as a match. */
+export function unmatched(list: ProtoValue, names: readonly string[]): readonly string[] {
+  // One after the other: a file may have 300,000, and none is needed again.
+  return list
+    .items('patterns')
+    .reduce((left, each) => (left.length === 0 ? left : without(left, readRemoval(each)(left))), names);
+}
+
+/** The same list if nothing is removed. */
+export function without(names: readonly string[], removed: readonly string[]): readonly string[] {
+  return removed.length === 0 ? names : names.filter(name => !removed.includes(name));
 }
 
 /** Takes from a list of names those that a StringMatcher matches or that cannot be judged. The same list is best asked again. */
