@@ -170,7 +170,13 @@ export const checks = {
       'iss is not the issuer': ownIssuer,
     },
   },
-  algorithm: { token_invalid: { 'alg is not one of algorithms': 'the issuer must sign with one of algorithms' } },
+  algorithm: {
+    token_invalid: {
+      'alg is not one of algorithms': 'the issuer must sign with one of algorithms',
+      'alg is a shared secret':
+        'whoever verifies a token with it can make one: let the issuer sign with RS256 or ES256',
+    },
+  },
   'token-type': {
     token_invalid: { 'typ is not one of tokenTypes': 'tokenTypes must list typ of the token, or "" if it has none' },
   },

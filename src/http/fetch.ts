@@ -52,6 +52,8 @@ export interface FetchedDocument {
   readonly validator?: Validator | undefined;
   /** Without its parameters: `text/html`. It decides nothing. */
   readonly mediaType?: string | undefined;
+  /** Where it is from, if the configuration does not say that. */
+  readonly place?: string | undefined;
 }
 
 export type FetchResult = FetchedDocument | { readonly kind: 'notModified' } | Problem;

@@ -154,3 +154,10 @@ function partOf(value: unknown, name: string): unknown {
   const elements: readonly unknown[] = value;
   return indexGrammar.test(name) ? elements[Number(name)] : undefined;
 }
+
+export function nameOfType(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

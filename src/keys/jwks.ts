@@ -5,7 +5,7 @@ import { hash, KeyObject } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { importJWK } from 'jose';
 import { maxDocumentBytes } from '../http/fetch.ts';
-import { isJsonObject, itemsOf, type JsonValue, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { isJsonObject, itemsOf, type JsonValue, memberOf, nameOfType, parseBoundedJson } from '../json/strict-json.ts';
 import { listWords, printable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 
@@ -359,13 +359,6 @@ function listSkipped(skipped: readonly SkippedKey[]): string {
 function shown(value: unknown): string {
   if (typeof value !== 'string') return nameOfType(value);
   return value === '' ? '""' : printable(value, maxShownLength);
-}
-
-function nameOfType(value: unknown): string {
-  if (value === undefined) return 'missing';
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 // The key of a token, in a usable set.

@@ -150,8 +150,12 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     initial: createKeySetState({ ...times, ...fixedLimits }),
     reduce,
     read: createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 }),
-    parse: document =>
-      parseKeySet(document.bytes, algorithms, { ...document, previous: keeper.state().set.keys.keys() }),
+    async parse(document) {
+      const previous = keeper.state().set.keys.keys();
+      const parsed = await parseKeySet(document.bytes, algorithms, { ...document, previous });
+      if (parsed.kind === 'keySet' || document.place === undefined) return parsed;
+      return { ...parsed, problem: `${document.place}: ${parsed.problem}` };
+    },
     toEvent,
     onEnded,
     onUsable: () => observer.onUsable(issuers),

@@ -57,11 +57,13 @@ export function createSource(issuerSettings: IssuerKeySettings, settings: Source
   }
 
   /** Nobody finds this address in the configuration. */
-  function ofKeysOfMetadata(url: string, { problem: words }: Problem): Problem {
+  function ofKeysOfMetadata(url: string, keys: FetchResult): FetchResult {
     const { origin, pathname } = new URL(url);
+    const place = `jwks_uri ${printable(origin + pathname, maxShownIssuer)}`;
+    if (keys.kind === 'document') return { ...keys, place };
     const isSent = issuerSettings.bearerTokenFile === undefined || origin === new URL(configured ?? url).origin;
     const unsent = isSent ? '' : ' (bearerTokenFile is not sent there)';
-    return problem(`jwks_uri ${printable(origin + pathname, maxShownIssuer)}: ${words}${unsent}`);
+    return keys.kind === 'problem' ? problem(`${place}: ${keys.problem}${unsent}`) : keys;
   }
 
   return (signal, validator) =>
@@ -69,7 +71,7 @@ export function createSource(issuerSettings: IssuerKeySettings, settings: Source
       const url = jwksUrl ?? (await discover(configured, limited));
       if (typeof url !== 'string') return url;
       const keys = await get(url, validator, limited);
-      return jwksUrl === undefined && keys.kind === 'problem' ? ofKeysOfMetadata(url, keys) : keys;
+      return jwksUrl === undefined ? ofKeysOfMetadata(url, keys) : keys;
     });
 }
 

@@ -4,7 +4,7 @@ import type { DetailOf } from '../authz/checks.ts';
 import type { Identity } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, memberOf, nameOfType } from '../json/strict-json.ts';
 import { type CompiledSource, readSource } from './claim-source.ts';
 import { describeClaim, type IdentityRules, identityProblems, parseIdentity } from './identity-claims.ts';
 
@@ -97,10 +97,15 @@ function parseTimes(payload: Payload): TokenTimes | Refusal {
   const exp = memberOf(payload, 'exp');
   const nbf = memberOf(payload, 'nbf');
   const iat = memberOf(payload, 'iat');
-  if (!isTime(exp)) return invalid(exp === undefined ? 'there is no exp' : 'exp is not a time');
-  if (nbf !== undefined && !isTime(nbf)) return invalid('nbf is not a time');
-  if (iat !== undefined && !isTime(iat)) return invalid('iat is not a time');
+  if (exp === undefined) return invalid('there is no exp');
+  if (!isTime(exp)) return noTime('exp', exp);
+  if (nbf !== undefined && !isTime(nbf)) return noTime('nbf', nbf);
+  if (iat !== undefined && !isTime(iat)) return noTime('iat', iat);
   return { exp, nbf, iat };
+}
+
+function noTime(name: 'exp' | 'nbf' | 'iat', value: unknown): Refusal {
+  return refusal('token_invalid', `${name} is not a time`, `${name} is ${nameOfType(value)}`);
 }
 
 function isTime(value: unknown): value is number {

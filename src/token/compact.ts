@@ -54,24 +54,21 @@ function misuseIn(token: string): DetailOf<'token_invalid'> {
   if (/^["']/.test(token)) return 'the token is in quotes';
   if (/^bearer /i.test(token)) return 'Bearer twice';
   if (/^(?:null|undefined|nil|None|\[object Object\])$/.test(token)) return 'a word in the place of the token';
-  if (/^[A-Za-z0-9._~+/=-]+$/.test(token)) {
-    const segments = token.split('.', 6);
-    const [headerText = '', , signature] = segments;
-    // RFC 7516 section 7.1.
-    if (segments.length === 5) return 'an encrypted token';
-    if (segments.length === 1) return 'an opaque token, no JWT';
-    if (/[+/=]/.test(token)) return 'segments in base64, not base64url';
-    if (segments.length === 2 || (segments.length === 3 && signature === '')) return withoutSignature(headerText);
-  }
-  return 'not three base64url segments';
-}
-
-function withoutSignature(headerText: string): DetailOf<'token_invalid'> {
+  const segments = token.split('.', 6);
+  const [headerText = '', , signature = ''] = segments;
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
-  // Hydra's opaque tokens have one dot.
-  if (header.kind === 'problem') return 'an opaque token, no JWT';
+  const isJwt = header.kind === 'value' && isJsonObject(header.value);
+  if (segments.length === 1 && !isJwt) return 'an opaque token, no JWT';
+  if (!/^[A-Za-z0-9._~+/=-]+$/.test(token)) return 'not three base64url segments';
+  // RFC 7516 section 7.1.
+  if (segments.length === 5) return 'an encrypted token';
+  if (/[+/=]/.test(token)) return 'segments in base64, not base64url';
+  if (segments.length > 3 || signature !== '') return 'not three base64url segments';
+  if (!isJwt) return 'an opaque token, no JWT';
   // RFC 7519 section 6.1.
-  return memberOf(header.value, 'alg') === 'none' ? 'an unsigned token' : 'a token without its last segment';
+  const alg = memberOf(header.value, 'alg');
+  const isUnsigned = segments.length > 1 && typeof alg === 'string' && alg.toLowerCase() === 'none';
+  return isUnsigned ? 'an unsigned token' : 'a token without its last segment';
 }
 
 // RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.

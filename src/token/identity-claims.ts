@@ -111,16 +111,21 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
   };
 }
 
-/** Of each field, and not only the first: for a person who must mend all of them. A missing role is one of them. */
+/** Of each field, and not only the first: for a person who must mend all of them. A missing role or scope is one of them. */
 export function identityProblems(payload: unknown, rules: IdentityRules): readonly Refusal[] {
-  const { role: source, roles } = rules;
   const accounts = parseAccounts(payload, rules);
-  const hasRole = source.parts.length > 1 || valueAt(payload, source.parts[0]) !== undefined;
   const read = [
     parseField(payload, rules.uid, 'uid'),
     parseField(payload, rules.app, 'app'),
     accounts,
-    hasRole ? parseGrants(payload, source, 'role', roles, accounts) : invalid(payload, source, 'role is missing'),
+    ...(['role', 'scope'] as const).map(field => {
+      const [source, table] = [rules[field], rules[`${field}s`]];
+      const hasIt = source.parts.length > 1 || valueAt(payload, source.parts[0]) !== undefined;
+      if (table === undefined) return none;
+      return hasIt
+        ? parseGrants(payload, source, field, table, accounts)
+        : invalid(payload, source, `${field} is missing`);
+    }),
   ];
   return read.filter(isRefusal).filter(({ reason }) => reason === 'token_invalid');
 }
@@ -171,9 +176,11 @@ function parseField(
     const found = sources.map(each => describeClaim(payload, each)).join(', ');
     return refusal('token_invalid', `${field} is missing or not a string`, found);
   }
-  if (Array.isArray(valueAt(payload, source.parts[0]))) {
-    const found = `${describeClaim(payload, source, true)}; ${memberPointer(source)} reads its first member`;
-    return refusal('token_invalid', `${field} is a list`, found);
+  const list = valueAt(payload, source.parts[0]);
+  if (Array.isArray(list)) {
+    const hint =
+      typeof list[0] === 'object' || list.length === 0 ? '' : `; ${memberPointer(source)} reads its first member`;
+    return refusal('token_invalid', `${field} is a list`, `${describeClaim(payload, source, true)}${hint}`);
   }
   const value = readSource(payload, source);
   if (typeof value === 'string' && isIdentityField(value)) return value;

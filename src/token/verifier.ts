@@ -97,7 +97,11 @@ export function createTokenVerifier(options: {
     const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined;
     if (issuer === undefined)
       return refused(invalid(iss === undefined ? 'there is no iss' : 'iss is not a configured issuer'), jws.kid);
-    if (!issuer.algorithms.has(jws.alg)) return refused(invalid('alg is not one of algorithms'), jws.kid);
+    if (!issuer.algorithms.has(jws.alg))
+      return refused(
+        invalid(jws.alg.startsWith('HS') ? 'alg is a shared secret' : 'alg is not one of algorithms'),
+        jws.kid,
+      );
     if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ)))
       return refused(invalid('typ is not one of tokenTypes'), jws.kid);
     const verify = (found: KeyLookup): Verification | Promise<Reading> => {

@@ -187,6 +187,7 @@ describe('output of explain', () => {
     const teams = '--path /api/subscriptions/teams/acct1/members';
     const dotted = { iss: dottedIssuer, 'https://acct.test/acc': 'acct1' };
     const rows: readonly (readonly [check: string, why: string, parts: TokenParts, args?: string])[] = [
+      ['algorithm', 'let the issuer sign with RS256 or ES256 (alg is "HS256")', { header: { alg: 'HS256' } }],
       ['audience', `audiences: ${audience}, https://other.test`, { claims: { aud: 'x' } }],
       ['app', 'app is cli; apps: web', { claims: { app: 'cli' } }],
       ['role', `roles are "poster"; ${known}`, { claims: { role: 'poster' } }],
@@ -293,7 +294,7 @@ describe('output of explain', () => {
       [{ role: 'roles' }, {}, 'role', `${least}; the token has no claim "roles")`],
       [{ role: '/r/{acc}' }, { r: {} }, 'role', `(the token has no role that roles names; ${least})`],
       [{ role: '/r/{acc}' }, { r: { acct1: {} } }, 'role', 'the words of a string (role from "/r/{acc}")'],
-      ...['realm_access.roles', 'realm_access/roles', '$.realm_access.roles', '#/realm_access/roles'].map(
+      ...['realm_access.roles', '$.realm_access/roles', '#/realm_access/roles', "Realm-Access['roles']", 'roles'].map(
         name => [{ role: name }, { realm_access: { roles: ['x'] } }, 'role', pointer] as const,
       ),
       [{ scope: 'realm_access.roles' }, { realm_access: { roles: [] } }, 'scope', pointer],
@@ -304,12 +305,16 @@ describe('output of explain', () => {
         pointer.replace('realm_access/roles', 'a.io/b~0c'),
       ],
       [{ role: 'a.b' }, { a: { c: 'x' } }, 'role', 'the token has no claim "a.b")'],
+      [{ role: '/o.x/{acc}' }, { o: { x: { acct1: 'y' } } }, 'role', 'write the JSON Pointer "/o/x/{acc}")'],
+      [{ role: '/a/io.0/b' }, { 'a.io': [{ b: 'x' }] }, 'role', 'write the JSON Pointer "/a.io/0/b")'],
+      [{ aud: 'd.aud' }, { d: { aud: 'x' } }, 'audience', 'write the JSON Pointer "/d/aud")'],
       [
         {},
         { role: 'owner,x' },
         'role',
         `roles are "owner,x", one text: { wordsOf: NAME, by: ',' } reads several of it; ${least})`,
       ],
+      [{}, { role: ['owner,x'] }, 'role', `(roles are "owner,x"; ${least})`],
       [{ token: [{ cookie: 't' }] }, {}, 'token-origin', '(token.origins: https://app.test)'],
       [{ role: 'https://acct.test/a.b' }, {}, 'role', 'the token has no claim "https://acct.test/a.b")'],
     ];

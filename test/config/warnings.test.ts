@@ -89,7 +89,14 @@ const cases: readonly Case[] = [
       protectedResource: { resource: 'https://b.test' },
     },
   ],
-  [{ issuers: [issuer, { ...issuer, issuer: 'https://auth.example.com/' }] }],
+  [
+    {
+      issuers: [
+        issuer,
+        { ...issuer, issuer: 'https://auth.example.com/', jwksUrl: issuer?.jwksUrl?.replace('auth', 'AUTH') },
+      ],
+    },
+  ],
   [{ issuers: [issuer, partner] }, /^issuers\[0\]\.accounts: lets this issuer speak for every account/],
   [{ issuers: [issuer, { ...partner, accounts: ['*'] }] }, /^issuers\[0\]\.accounts: /, /^issuers\[1\]\.accounts: /],
   [
@@ -183,6 +190,9 @@ const cases: readonly Case[] = [
       [{ roles: { owner: { methods: ['*'], names: ['<group>'] } } }, 'roles.owner.names[0]', '<group>'],
       [{ 'issuers.0.issuer': 'https://a.test/$REALM' }, 'issuers[0].issuer', '$REALM'],
       [{ 'issuers.0.audiences': ['$AUDIENCE'] }, 'issuers[0].audiences', '$AUDIENCE'],
+      [{ 'issuers.0.issuer': 'https://a.test/%REALM%' }, 'issuers[0].issuer', '%REALM%'],
+      [{ 'issuers.0.claims': { acc: '@CLAIM@' } }, 'issuers[0].claims.acc', '@CLAIM@'],
+      [{ roles: { __ROLE__: ['*'] } }, 'roles.__ROLE__', '__ROLE__'],
       [
         { 'issuers.0.accounts': ['acme'], 'issuers.0.bearerTokenFile': '/run/%NAME%' },
         'issuers[0].bearerTokenFile',

@@ -92,6 +92,11 @@ const withoutCheck: Edit = bootstrap => {
   );
 };
 
+const failOpen: Edit = bootstrap => {
+  bootstrap.setIn([...httpFilterPath(bootstrap, checkFilter), 'failure_mode_allow'], true);
+  bootstrap.deleteIn(httpFilterPath(bootstrap, 'envoy.filters.http.rbac').slice(0, -1));
+};
+
 const toOwnPath: Edit = bootstrap => {
   setRoutes(() => [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }])(bootstrap);
   replaceHeader(':path', '"/internal" .. handle:headers():get(":path")')(bootstrap);
@@ -190,6 +195,12 @@ describe('verify and a running gateway', () => {
       { edit: withoutCheck },
       /DIFF +GET \/api\/subscriptions, no token +401 token_missing +200 application\/json, not from account-authz\n/,
       'account-authz refused nothing at all',
+    ],
+    [
+      'account-authz is stopped, and Envoy fails open',
+      { edit: failOpen, authz: '127.0.0.1:9' },
+      /DIFF +GET \/api\/subscriptions, no token +401 token_missing +200 application\/json, not from account-authz\n/,
+      'or account-authz does not answer and Envoy lets requests through (`failure_mode_allow`)',
     ],
     [
       'account-authz is asked for another path',

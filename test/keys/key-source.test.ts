@@ -89,6 +89,9 @@ describe('key source', () => {
       expect(textOf(await discover(issuer, { bearerTokenFile }))).to.equal(
         `${words} (bearerTokenFile is not sent there)`,
       );
+      expect(await discover(await issuerWith()))
+        .to.have.property('place')
+        .match(/^jwks_uri http:/);
     });
 
     it('K-046 may list any algorithms, which are ignored, and begin with a byte order mark', async () => {

@@ -82,7 +82,7 @@ function issuerWarnings(own: IssuerConfig, i: number, { issuers, account }: Conf
     warn(literal(each, likeAudiences, 'only tokens with this very text are accepted'), 'audiences');
   for (const [field, source] of Object.entries(claims))
     for (const each of textsOf(source))
-      warn(literal(each, likeAccount, '{acc} stands for the addressed account'), 'claims', field);
+      warn(literal(each, placeholder, '{acc} stands for the addressed account'), 'claims', field);
   if (allowHttp)
     warn(
       'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it',
@@ -110,11 +110,13 @@ function issuerWarnings(own: IssuerConfig, i: number, { issuers, account }: Conf
 }
 
 function keySourceOf({ jwksUrl, discoveryUrl, jwksFile }: IssuerConfig): string {
-  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile]);
+  // Without the case of the host and a default port.
+  return JSON.stringify([jwksUrl && new URL(jwksUrl), discoveryUrl && new URL(discoveryUrl), jwksFile]);
 }
 
 // In other products, in shells and in documentation, these stand for something else.
-const placeholder = /\$?\{(?!acc\})[^{}]*\}|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%/;
+const placeholder =
+  /\$?\{(?!acc\})[^{}]*\}|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@/;
 
 /** In texts other than those that issuerWarnings judges. */
 function placeholderWarnings({ issuers, ...others }: Config): readonly PathProblem[] {
@@ -130,14 +132,19 @@ type PlacedText = readonly [path: readonly PropertyKey[], text: string];
 function textsIn(value: unknown, path: readonly PropertyKey[]): readonly PlacedText[] {
   if (typeof value === 'string') return [[path, value]];
   if (Array.isArray(value)) return value.flatMap((each, i) => textsIn(each, [...path, i]));
-  const entries = value instanceof Map ? [...value] : Object.entries(value ?? {});
-  return entries.flatMap(([key, each]) => textsIn(each, [...path, String(key)]));
+  // Names of roles and scopes are texts too.
+  const isMap = value instanceof Map;
+  const entries = isMap ? [...value] : Object.entries(value ?? {});
+  return entries.flatMap(([key, each]) => {
+    const place = [...path, String(key)];
+    return [...(isMap ? [[place, String(key)] as const] : []), ...textsIn(each, place)];
+  });
 }
 
-const likeTemplate =
-  /\{(?!acc\})[^{}]*\}?|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
-const likeAudiences = /^\*$|\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|<[^<>]*>/;
-const likeAccount = /\{(?!acc\})[^{}]*\}/;
+const likeTemplate = new RegExp(
+  `${placeholder.source}|\\{(?!acc\\})|\\*|(?<=/)(?:common|organizations|consumers)(?=/|$)`,
+);
+const likeAudiences = new RegExp(`^\\*$|\\{acc\\}|${placeholder.source}`);
 
 function literal(text: string, pattern: RegExp, remedy: string): string | undefined {
   const found = pattern.exec(text)?.[0];

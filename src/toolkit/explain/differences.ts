@@ -74,13 +74,17 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
     `${header?.kid}; where the issuer replaces a key under its old kid, serve has the old one for up to keys.refreshSeconds (${keys.refreshSeconds} s)`,
   // The detail has the problem of the last refresh.
   'no key set yet{}': ({ keys }) => keys && `the keys of ${keys.issuer}`,
-  audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
+  audience: known =>
+    ofIssuer(known, ({ audiences, claims }) =>
+      [
+        `audiences: ${formatList(audiences)}`,
+        ...hints(known, ({ name, pointer }) => pointer && name === claims.aud),
+      ].join('; '),
+    ),
   claims: known =>
     ofIssuer(known, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
-      return [`claims: ${names.join(', ')}`, ...known.missingClaims.filter(({ pointer }) => pointer).map(missing)].join(
-        '; ',
-      );
+      return [`claims: ${names.join(', ')}`, ...hints(known, ({ pointer }) => pointer)].join('; ');
     }),
   times: timesOf,
   expiry: timesOf,
@@ -120,9 +124,7 @@ function leastChange(kind: PermissionKind, known: Known, name: string | undefine
     const enough = permittedNames(compilePermissions(table), kind, method, match, maxListed);
     const lists = `${kind}: ${formatList(Array.from(table, nameOf))}; that may ${method} here: ${formatList(enough) || 'none'}`;
     const source = issuerIn(known)?.claims[kind === 'roles' ? 'role' : 'scope'] ?? '';
-    return [lists, ...known.missingClaims.filter(({ name: claim }) => claim === textOf(source)).map(missing)].join(
-      '; ',
-    );
+    return [lists, ...hints(known, ({ name: claim }) => claim === textOf(source))].join('; ');
   }
   const place = `${kind}.${name}${'methods' in entry ? '.methods' : ''}`;
   const excluding = match.routes.filter(({ [kind]: permitted }) => permitted?.has(name) === false);
@@ -174,17 +176,21 @@ function scopesOf({ scopes = [] }: Known): string {
 }
 
 function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
-  const [only = '', ...others] = roles;
-  const separator = others.length > 0 ? undefined : /[, ]/.exec(only)?.[0];
+  const separator = typeof roles === 'string' ? /[, ]/.exec(roles)?.[0] : undefined;
   const by = separator === ',' ? ", by: ','" : '';
   const hint = separator === undefined ? '' : `, one text: { wordsOf: NAME${by} } reads several of it`;
-  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}${hint}`;
+  if (roles.length > 0) return `roles are ${formatList([roles].flat().map(each => quotedPrintable(each)))}${hint}`;
   return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
 }
 
-function missing({ name, pointer }: MissingClaim): string {
-  const remedy = pointer && `: for a member of an object write the JSON Pointer ${quotedPrintable(pointer)}`;
-  return `the token has no claim ${quotedPrintable(name)}${remedy ?? ''}`;
+function hints(
+  { missingClaims }: Known,
+  isWanted: (claim: MissingClaim) => boolean | string | undefined,
+): readonly string[] {
+  return missingClaims.filter(isWanted).map(({ name, pointer }) => {
+    const remedy = pointer && `: for a member of an object write the JSON Pointer ${quotedPrintable(pointer)}`;
+    return `the token has no claim ${quotedPrintable(name)}${remedy ?? ''}`;
+  });
 }
 
 function ofOwn(known: Known, spell: (issuer: IssuerConfig) => string): string {

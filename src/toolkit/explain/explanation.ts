@@ -41,7 +41,7 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const refused = findRefusedCheck(reason, detail ?? '');
   const difference = findDifference(refused, known);
   const found = known.found === undefined ? '' : `: ${known.found}`;
-  const others = known.wrongClaims.filter(each => each !== `${detail}${found}`);
+  const others = known.wrongClaims.filter(each => !each.endsWith(found || `${detail}`));
   const also = others.length === 0 ? '' : `; also: ${others.join('; ')}`;
   const why = `${detail ?? reason}${found}${also}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
   const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: printable(why, maxDetailLength) };

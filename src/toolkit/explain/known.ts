@@ -29,8 +29,8 @@ export interface Known {
   readonly tokenLength: number;
   /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;
-  /** The strings of its list of roles, for the addressed account; undefined if it has no list. */
-  readonly roles: readonly string[] | undefined;
+  /** Its role, or the strings of its list of roles, for the addressed account; undefined if it has neither. */
+  readonly roles: string | readonly string[] | undefined;
   /** Those of its scopes likewise; undefined without scopes in the configuration. */
   readonly scopes: readonly string[] | undefined;
   /** Names under claims of its issuer that lead to nothing in it, each with the pointer to a member of an object that they may mean. */
@@ -86,7 +86,7 @@ export function keyAge({ state, ageSeconds, lastResult, lastProblem, skipped }: 
   const problem = lastResult === 'failure' ? `; the last refresh failed: ${lastProblem ?? 'unknown problem'}` : '';
   const notUsed = skipped.map(({ key, reason }) => `${key} (${reason})`).join(', ');
   // The problem of a set without a usable key names them.
-  const isNamed = notUsed === '' || lastProblem?.startsWith('no usable key') === true;
+  const isNamed = notUsed === '' || lastProblem?.includes('no usable key') === true;
   return `${age}${stale}${problem}${isNamed ? '' : `; not used: ${notUsed}`}`;
 }
 

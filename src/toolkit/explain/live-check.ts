@@ -7,7 +7,7 @@ import { toClaimRules } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
 import { createIdentityHeaders } from '../../headers/headers.ts';
-import { isJsonObject, memberOf, parsePath, toPointer, valueAt } from '../../json/strict-json.ts';
+import { memberOf, parsePath, toPointer, valueAt } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { quotedPrintable } from '../../text/printable.ts';
@@ -26,7 +26,7 @@ import { type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { fetchRevocations } from '../offline/fetched-revocations.ts';
 import { createRecordedCheck } from '../offline/recorded-check.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
-import type { Known } from './known.ts';
+import type { Known, MissingClaim } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 interface LiveCheck extends FetchSettings, SentRequest {
@@ -142,19 +142,33 @@ function headerOf(token: string): Known['header'] {
   return Object.fromEntries(described);
 }
 
-/** Where the token has what a name with dots or slashes may mean, as users of other products write it. */
-function pointerTo(payload: unknown, name: string): string | undefined {
-  const find = (value: unknown, rest: string): readonly string[] | undefined => {
-    for (const key of isJsonObject(value) ? Object.keys(value) : []) {
-      if (key === rest) return [key];
-      if (!rest.startsWith(key) || !/^[./]/.test(rest.slice(key.length))) continue;
-      const inner = find(memberOf(value, key), rest.slice(key.length + 1));
+// What separates the parts of a path in other products, and what some write in other ways: org_id, orgId.
+const plain = (name: string): string =>
+  name
+    .replace(/^(?:\$\.?|#?\/)/, '')
+    .replace(/[\]"'_-]/g, '')
+    .replace(/[[/:]/g, '.')
+    .toLowerCase();
+
+/** Where the token has what a name or a path may mean that leads to nothing in it: as others write it, or further inside. */
+function pathTo(payload: unknown, name: string): readonly string[] | undefined {
+  const find = (value: unknown, rest: string, isAnywhere: boolean): readonly string[] | undefined => {
+    const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+    for (const key of keys) {
+      const own = plain(key);
+      if (own === rest) return [key];
+      const inner = rest.startsWith(`${own}.`)
+        ? find(valueAt(value, [key]), rest.slice(own.length + 1), false)
+        : undefined;
+      if (inner !== undefined) return [key, ...inner];
+    }
+    for (const key of isAnywhere ? keys : []) {
+      const inner = find(valueAt(value, [key]), rest, true);
       if (inner !== undefined) return [key, ...inner];
     }
     return undefined;
   };
-  const path = find(payload, name.replace(/^(?:\$\.|#?\/)/, ''));
-  return path && path.length > 0 ? toPointer(path) : undefined;
+  return find(payload, plain((parsePath(name) ?? [name]).join('/')), true);
 }
 
 // Only of a token with a valid signature.
@@ -175,27 +189,32 @@ function signedFacts(
     return typeof value === 'number' ? value : undefined;
   };
   const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const missing = (name: string): readonly MissingClaim[] => {
+    const dependsOnAccount = name.includes(accountPlaceholder);
+    const own = name.replaceAll(accountPlaceholder, account ?? '');
+    if ((dependsOnAccount && account === undefined) || claimIn(own) !== undefined) return [];
+    const path = pathTo(jws.payload, own)?.map(key => (dependsOnAccount && key === account ? accountPlaceholder : key));
+    return dependsOnAccount && path === undefined ? [] : [{ name, pointer: path && toPointer(path) }];
+  };
   const tables = { roles: compilePermissions(config.roles), scopes: scopes && compilePermissions(scopes) };
   const rules = toClaimRules(settings, tables, toAccountGrammar(config.account));
   const own = { ...rules, issuer: String(memberOf(jws.payload, 'iss')) };
-  const listIn = (source: CompiledSource): readonly string[] | undefined => {
+  const readIn = (source: CompiledSource): string | readonly string[] | undefined => {
     const dependsOnAccount = source.parts.length > 1 || source.havingAccount;
     if (dependsOnAccount && account === undefined) return undefined;
     const value = dependsOnAccount
       ? readSourceByAccount(jws.payload, source)(account ?? '')
       : readSource(jws.payload, source);
-    if (typeof value === 'string') return [value];
-    return value === undefined || 'problem' in value ? undefined : value;
+    return typeof value === 'object' && 'problem' in value ? undefined : value;
   };
   const { role, scope } = compileClaimSources(claims, allowIntegerClaims);
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
-    roles: listIn(role),
-    scopes: scopes && (listIn(scope) ?? []),
-    missingClaims: [claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
+    roles: readIn(role),
+    scopes: scopes && [readIn(scope) ?? []].flat(),
+    missingClaims: [claims.aud, claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
       .flatMap(source => (source === undefined ? [] : textsOf(source)))
-      .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined)
-      .map(name => ({ name, pointer: pointerTo(jws.payload, name) })),
+      .flatMap(missing),
     wrongClaims: claimProblems(jws.payload, own, config.token, now).map(
       ({ detail, found }) => `${detail}${found === undefined ? '' : `: ${found}`}`,
     ),

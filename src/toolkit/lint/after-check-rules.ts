@@ -6,6 +6,7 @@ import type { GuardedManager } from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
 import { isKnown } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { rewritesToItself } from './route-match.ts';
 import { quoted, type Rules, when } from './rule.ts';
 
 // Beside those of known-messages.ts: they refuse, delay, count or forward. Any other may change the path, the route, the headers or the
@@ -31,7 +32,7 @@ export const laterRules = {
       return [...later, ...lists.flatMap(list => readFilterChain(list).filters.filter(({ isOff }) => !isOff))]
         .filter(({ type }) => type !== filterTypes.extAuthz && type !== filterTypes.router)
         .filter(({ type, config }) => !(isKnown(type) || harmless.test(type)) || isTold(config))
-        .map(({ value: at, type }) => ({ at, says: lateDanger(type) }));
+        .map(({ value: at, type, discovery }) => ({ at, says: lateDanger(type, discovery !== undefined) }));
     },
   },
   'guard-missing': {
@@ -83,10 +84,10 @@ export const routeRules = {
     what: 'A protected or public route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
     why: 'the service gets a path other than the checked one, in which another segment may be the account',
     fix: 'serve the path unchanged, or rewrite it before the check, in an Envoy in front',
-    find: ({ action, scopes }) =>
+    find: ({ action }) =>
       action
         .present('prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy')
-        .filter(each => !isItself(each, scopes[2]?.field('match')))
+        .filter(each => !rewritesToItself(each))
         .map(at => ({ at, says: 'rewrites the checked path' })),
   },
   'host-rewrite': {
@@ -126,17 +127,8 @@ export const routeRules = {
   },
 } as const satisfies Rules<RouteTarget>;
 
-/** Contour writes such a rewrite. */
-function isItself(rewrite: ProtoValue, match: ProtoValue | undefined): boolean {
-  const [prefix] = match?.present('prefix', 'path_separated_prefix', 'path') ?? [];
-  return (
-    rewrite.path.at(-1)?.toString().toLowerCase().replace('_', '') === 'prefixrewrite' &&
-    prefix?.text() === rewrite.text() &&
-    match?.field('case_sensitive').flag() !== false
-  );
-}
-
-function lateDanger(type: string): string {
+function lateDanger(type: string, isDiscovered: boolean): string {
+  if (isDiscovered) return 'comes from a control plane (`config_discovery`) and can change the request after the check';
   if (type === '') return 'has no typed_config, without which Envoy 1.40 does not start';
   // The last words of the type: `lua.v3.Lua`.
   return `(${quoted(type.split('.').slice(-3).join('.'))}) can change the request after the check`;

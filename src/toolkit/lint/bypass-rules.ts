@@ -85,11 +85,15 @@ function whyNothing({ managers, resources }: LintModel): string {
     )
   )
     return 'have the check, and no route to a service: Envoy itself answers everything, by redirects for example';
+  return `have no filter that asks account-authz${besideNetworkCheck(resources)}`;
+}
+
+function besideNetworkCheck(resources: LintModel['resources']): string {
   const [network] = partsOf(resources).flatMap(part => part.texts(text => text.endsWith(networkCheck)));
-  if (network === undefined) return 'have no filter that asks account-authz';
+  if (network === undefined) return '';
   const fails =
     network.parent.field('failure_mode_allow').flag() === true ? ', and lets pass what it cannot ask about' : '';
-  return `have a network ext_authz alone, which asks once for each connection, without a path or a token${fails}`;
+  return `, but a network ext_authz, which asks once for each connection, without a path or a token${fails}`;
 }
 
 function isTunnel(upgrade: ProtoValue): boolean {
@@ -117,7 +121,10 @@ function uncheckedManagers(model: LintModel): readonly Finding[] {
     const open = manager.protectedTargets.find(
       ({ match, cluster }) => manager.isPublic || !remaining.every(path => match.takes(path)) || leadsIn(cluster),
     );
-    const says = open === undefined ? '' : `have no check, and ${wayOf(open, open.protectedPath)}`;
+    const says =
+      open === undefined
+        ? ''
+        : `have no check${besideNetworkCheck(model.resources)}, and ${wayOf(open, open.protectedPath)}`;
     return when(open !== undefined, manager.value.field('http_filters'), says);
   });
 }
@@ -132,7 +139,10 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
       (isProtectedCluster(model, name) || (isChecked && model.clusters.get(name)?.keepsDestination === true));
     return tcpTargets
       .filter(({ cluster }) => leadsIn(cluster.text()))
-      .map(({ cluster: at }) => ({ at, says: 'forwards bytes to the protected service' }));
+      .map(({ cluster: at }) => ({
+        at,
+        says: `forwards bytes to the protected service${besideNetworkCheck(model.resources)}`,
+      }));
   });
 }
 

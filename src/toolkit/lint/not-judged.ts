@@ -3,6 +3,7 @@ import { wholeAnswersScript } from '../envoy-settings/authz-cluster.ts';
 import messages from './envoy-messages.json' with { type: 'json' };
 import { knownMessages, possibleHarm } from './known-messages.ts';
 import type { ProtoValue, ValuePath } from './proto-value.ts';
+import { rewritesToItself } from './route-match.ts';
 
 export interface NotJudged {
   readonly path: ValuePath;
@@ -70,7 +71,8 @@ export function findNotJudged(
       const at = value.field(fieldName);
       if (types !== undefined && type === undefined)
         found.push({ path: at.path, message: `is no field of Envoy 1.40` });
-      else if (field === undefined) add(at, 'is not judged', fieldName);
+      else if (field === undefined && !rewritesToItself(at)) add(at, 'is not judged', fieldName);
+      else if (field === undefined) continue;
       else if (field.kind === '=') visitValue(at, fieldName, field.rest.split('|'), type?.rest.split('|') ?? []);
       else if (field !== others)
         visitField(at, fieldName, field.kind !== ':' && type?.kind === ':' ? type.rest : field.rest);

@@ -67,6 +67,14 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
   };
 }
 
+/** By the prefix that its route matches, as Contour writes it. */
+export function rewritesToItself(rewrite: ProtoValue): boolean {
+  if (!/^prefix_?rewrite$/i.test(String(rewrite.path.at(-1)))) return false;
+  const match = rewrite.parent.parent.field('match');
+  const [prefix] = match.present('prefix', 'path_separated_prefix', 'path');
+  return prefix?.text() === rewrite.text() && match.field('case_sensitive').flag() !== false;
+}
+
 /** The patterns of the conditions on a header. */
 function headersNamed(headers: readonly ProtoValue[], name: string): readonly ProtoValue[] {
   return headers
@@ -78,9 +86,10 @@ function headersNamed(headers: readonly ProtoValue[], name: string): readonly Pr
 function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefined {
   const lists = headersNamed(headers, ':method').flatMap(each => {
     const text = each.field('exact').text() ?? each.field('safe_regex', 'regex').text() ?? '';
-    return /^\(?[A-Z]+(?:\|[A-Z]+)*\)?$/.test(text) && each.field('ignore_case').flag() !== true
-      ? [text.replace(/[()]/g, '').split('|')]
-      : [];
+    if (!/^\(?[A-Z]+(?:\|[A-Z]+)*\)?$/.test(text)) return [];
+    const names = text.replace(/[()]/g, '').split('|');
+    // Envoy tells GET and get apart.
+    return [each.field('ignore_case').flag() === true ? names.flatMap(name => [name, name.toLowerCase()]) : names];
   });
   return lists.at(0)?.filter(method => lists.every(each => each.includes(method)));
 }

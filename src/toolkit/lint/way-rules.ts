@@ -104,7 +104,8 @@ export function waysOf({ managers, listeners }: LintModel): readonly Way[] {
 
 const reading = /^\/(?:stats|stats\/prometheus|ready|clusters|listeners|memory|server_info)$/;
 // What else they show stays on this machine.
-const readingHere = /^\/(?:certs|config_dump|init_dump|runtime|help|hot_restart_version)$/;
+const readingHere =
+  /^\/(?:certs|config_dump|contention|init_dump|runtime|help|hot_restart_version|stats\/recentlookups)$/;
 const rewrites = ['prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy'];
 
 /** Envoy Gateway and Contour have such routes on listeners of their own. A longer path could leave the one that it begins with by `..`. */
@@ -116,7 +117,7 @@ function onlyReads(open: Way['open']): boolean {
   const isNormalized = manager.value.field('normalize_path').flag() === true;
   return (
     (manager.isPublic ? isNormalized && reading.test(path) : reading.test(path) || readingHere.test(path)) &&
-    match.methods?.every(each => each === 'GET' || each === 'HEAD') === true &&
+    match.methods?.every(each => /^(?:GET|HEAD)$/i.test(each)) === true &&
     action.present(...rewrites).length === 0
   );
 }

@@ -81,7 +81,7 @@ export function meaningOf({ planned, answer }: AskedRequest, { asked }: Pick<Gat
   if (status >= 300)
     return 'a redirect, which is not followed: give verify the URL where the gateway serves the API itself';
   if (!asked.some(each => each.answer.reason !== undefined))
-    return 'the API answered, and account-authz refused nothing at all: Envoy does not call it, or the URL leads to the API past Envoy';
+    return 'the API answered, and account-authz refused nothing at all: Envoy does not call it, the URL leads to the API past Envoy, or account-authz does not answer and Envoy lets requests through (`failure_mode_allow`)';
   if (place !== undefined) return `the API answered: account-authz does not see ${place.unseen}`;
   return 'the API answered: Envoy does not call account-authz for this route';
 }

@@ -28,8 +28,9 @@ export const harmlessSettings: HarmlessEdits = {
   'metrics on a listener of their own, as Envoy Gateway has one': p =>
     metrics(p, { path: '/stats/prometheus', ...get }, { normalize_path: true }),
   'pages of the admin interface that read, on loopback, as Contour has ten': p => {
-    for (const path of ['/stats', '/stats/prometheus', '/ready', '/clusters', '/config_dump', '/certs'])
-      metrics(p, { path, ...get }, {}, '127.0.0.1');
+    const headers = [{ name: ':method', string_match: { exact: 'GET', ignore_case: true } }];
+    for (const path of ['/stats/recentlookups', '/stats/prometheus', '/ready', '/config_dump', '/certs'])
+      metrics(p, { path, headers }, {}, '127.0.0.1');
   },
   'a page for refusals with their status': p =>
     set(p.manager, {
