@@ -141,10 +141,10 @@ function textsIn(value: unknown, path: readonly PropertyKey[]): readonly PlacedT
   });
 }
 
-const likeTemplate = new RegExp(
-  `${placeholder.source}|\\{(?!acc\\})|\\*|(?<=/)(?:common|organizations|consumers)(?=/|$)`,
-);
-const likeAudiences = new RegExp(`^\\*$|\\{acc\\}|${placeholder.source}`);
+const likeTemplate =
+  /\{(?!acc\})[^{}]*\}?|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
+const likeAudiences =
+  /^\*$|\{[^{}]*\}|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@/;
 
 function literal(text: string, pattern: RegExp, remedy: string): string | undefined {
   const found = pattern.exec(text)?.[0];
