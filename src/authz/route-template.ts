@@ -1,7 +1,7 @@
 // Parses route templates: literal segments, `:account_id`, `:other` and a trailing `/*`. No template becomes a regular expression.
 
 /** The name of the parameter that is the account, unless the configuration gives it another. */
-export const defaultParameter = 'account_id';
+export const defaultAccountParameter = 'account_id';
 
 export type TemplateSegment =
   | { readonly kind: 'literal'; readonly value: string }
@@ -24,7 +24,10 @@ const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
 /** The grammar of the name of a parameter. */
 export const parameterGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export function parseRouteTemplate(text: string, accountParameter = defaultParameter): RouteTemplate | NotationProblem {
+export function parseRouteTemplate(
+  text: string,
+  accountParameter = defaultAccountParameter,
+): RouteTemplate | NotationProblem {
   const template = parse(text, accountParameter);
   return typeof template === 'string' ? { kind: 'problem', problem: template } : template;
 }
@@ -46,7 +49,7 @@ function parse(text: string, accountParameter: string): RouteTemplate | string {
 }
 
 /** Throws on an invalid template, which the validation of a configuration reports. */
-export function toRouteTemplate(text: string, accountParameter = defaultParameter): RouteTemplate {
+export function toRouteTemplate(text: string, accountParameter = defaultAccountParameter): RouteTemplate {
   const template = parseRouteTemplate(text, accountParameter);
   if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: it ${template.problem}`);
   return template;

@@ -4,7 +4,12 @@
 // node only its parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost.
 import { foldCase, isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
-import { defaultParameter, type RouteTemplate, type TemplateSegment, toRouteTemplate } from './route-template.ts';
+import {
+  defaultAccountParameter,
+  type RouteTemplate,
+  type TemplateSegment,
+  toRouteTemplate,
+} from './route-template.ts';
 
 /** A route as the configuration has it. */
 export interface RouteDefinition {
@@ -78,7 +83,7 @@ interface RankedRoute {
 /** `grants`: templates of grants. Throws on an invalid template, which the validation of a configuration reports. */
 export function compileRoutes(
   definitions: readonly RouteDefinition[],
-  accountParameter = defaultParameter,
+  accountParameter = defaultAccountParameter,
   grants: readonly string[] = [],
 ): RouteTree {
   const root = createNode('');

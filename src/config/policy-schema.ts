@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { parseHostEntry } from '../authz/places/host-place.ts';
 import { isMethodOverride } from '../authz/places/query-place.ts';
 import { upstreamFields } from '../authz/principal.ts';
-import { defaultParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
+import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceProblem } from '../text/url.ts';
 import { claimText } from './claims-schema.ts';
@@ -111,7 +111,7 @@ export const account = mapping({
       examples: [[':account_id.api.example.com', 'api.example.com']],
     }),
   parameter: patternedText(parameterGrammar, 'must be a name of letters, digits and _ that starts with a letter or _')
-    .default(defaultParameter)
+    .default(defaultAccountParameter)
     .meta({ description: 'The name of the path parameter that is the account: with tenant, paths write :tenant.' }),
   dots: z.boolean().default(false).meta({
     description:
@@ -280,7 +280,7 @@ function refuseWildcardAmongOthers(apps: unknown, context: z.RefinementCtx): voi
 /** The parameter that is the account, where it is valid; the default otherwise. */
 export function accountParameterOf(account: unknown): string {
   const parameter = memberOf(account, 'parameter');
-  return typeof parameter === 'string' && parameterGrammar.test(parameter) ? parameter : defaultParameter;
+  return typeof parameter === 'string' && parameterGrammar.test(parameter) ? parameter : defaultAccountParameter;
 }
 
 function requireHosts(account: unknown, context: z.RefinementCtx): void {

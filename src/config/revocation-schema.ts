@@ -4,13 +4,13 @@ import { issuerPlaceholder } from '../authz/issuer-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { requireAllowedHttp, requireWholeClientCertificate } from './issuer-schema.ts';
 import {
-  atLeast,
   evenIfInvalid,
   fileName,
   integer,
   keyUrl,
   mapping,
   report,
+  requireAtLeast,
   secureKeyUrlPattern,
 } from './value-schemas.ts';
 
@@ -63,7 +63,7 @@ export const revocation = mapping({
   }, evenIfInvalid)
   .superRefine(
     (list: unknown, context) =>
-      atLeast(
+      requireAtLeast(
         { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds, ...(isJsonObject(list) && list) },
         'maxAgeSeconds',
         'refreshSeconds',

@@ -23,7 +23,17 @@ import {
 import { revocation } from './revocation-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';
 import { token } from './token-schema.ts';
-import { atLeast, evenIfInvalid, fileName, integer, list, mapping, maxEntries, report, text } from './value-schemas.ts';
+import {
+  evenIfInvalid,
+  fileName,
+  integer,
+  list,
+  mapping,
+  maxEntries,
+  report,
+  requireAtLeast,
+  text,
+} from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -197,8 +207,8 @@ function problemOf(parsed: { readonly kind: string; readonly problem?: string })
 }
 
 function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): void {
-  atLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
-  atLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
+  requireAtLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
+  requireAtLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
 }
 
 function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {

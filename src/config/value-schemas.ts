@@ -133,7 +133,7 @@ export function accountHeader(example?: string) {
 }
 
 /** Of two numbers of a section. Says nothing where one of them is none. */
-export function atLeast(section: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
+export function requireAtLeast(section: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
   const [most, least] = [memberOf(section, larger), memberOf(section, smaller)];
   if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
   report(context, `must be at least ${smaller} (${least})`, [larger]);

@@ -9,7 +9,7 @@ import { toAccountGrammar } from '../../authz/places/places.ts';
 import { isAccount } from '../../authz/principal.ts';
 import {
   coversTemplate,
-  defaultParameter,
+  defaultAccountParameter,
   literalStart,
   type RouteTemplate,
   toRouteTemplate,
@@ -163,8 +163,8 @@ function routeWarnings(config: Config): readonly PathProblem[] {
     const path = ['routes', i, 'path'];
     const template = toRouteTemplate(route.path, account.parameter);
     const { segments, subtree } = template;
-    if (segments.some(each => each.kind === 'any' && each.name === defaultParameter)) {
-      const message = `has :${defaultParameter}, which is not the account: account.parameter is ${account.parameter}`;
+    if (segments.some(each => each.kind === 'any' && each.name === defaultAccountParameter)) {
+      const message = `has :${defaultAccountParameter}, which is not the account: account.parameter is ${account.parameter}`;
       return [{ path, message }];
     }
     if (subtree) return [];

@@ -2,7 +2,7 @@
 // `# choose:` with a valid stand-in. Of the token it shows names of members, iss, aud, alg, typ, roles and the names of accounts in objects.
 import { issuerPlaceholder } from '../../authz/issuer-template.ts';
 import { issuerGrammar } from '../../authz/principal.ts';
-import { defaultParameter } from '../../authz/route-template.ts';
+import { defaultAccountParameter } from '../../authz/route-template.ts';
 import { defaultAlgorithms } from '../../config/issuer-schema.ts';
 import { configSchema } from '../../config/schema.ts';
 import { memberOf } from '../../json/strict-json.ts';
@@ -229,11 +229,11 @@ export function writeFirstConfig({ jws, tokenBytes, keys, operations, now }: Inp
   }
 
   function accountLines(first: FirstRoutes | undefined): string {
-    const { parameter = defaultParameter, headers = [], query = [] } = first?.account ?? {};
+    const { parameter = defaultAccountParameter, headers = [], query = [] } = first?.account ?? {};
     const { names, isSeveral } = claims.acc;
     const hasDots = names.length > 0 && names.every(name => name.includes('.'));
     const lines = [
-      ...(parameter === defaultParameter ? [] : [`  parameter: ${word(parameter)}\n`]),
+      ...(parameter === defaultAccountParameter ? [] : [`  parameter: ${word(parameter)}\n`]),
       ...(headers.length === 0 ? [] : [`  headers: [${headers.map(word).join(', ')}]\n`]),
       ...(query.length === 0 ? [] : [`  query: [${query.map(word).join(', ')}]\n`]),
       ...(hasDots ? ['  dots: true   # the account of the token has a dot\n'] : []),

@@ -1,7 +1,12 @@
 // The routes, public routes and places of the account that say what an OpenAPI document says, as few as possible.
 import { foldCase, isStrictSegment } from '../../authz/path.ts';
 import { isMethodOverride } from '../../authz/places/query-place.ts';
-import { defaultParameter, parameterGrammar, parseRouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
+import {
+  defaultAccountParameter,
+  parameterGrammar,
+  parseRouteTemplate,
+  toRouteTemplate,
+} from '../../authz/route-template.ts';
 import { createOverlapIndex } from '../../config/route-rules.ts';
 import { accountHeaderProblem } from '../../headers/headers.ts';
 import { toPlainName } from '../openapi/coverage.ts';
@@ -41,7 +46,7 @@ export function toFirstRoutes(all: readonly Operation[]): FirstRoutes {
   const inPath = named('path').sort((one, other) => stemOf(one) - stemOf(other));
   const stem = Math.min(...[...(inPath.length > 0 ? inPath : [...named('header'), ...named('query')])].map(stemOf));
   const ofStem = (where: string) => named(where).filter(name => stemOf(name) === stem);
-  const parameter = ofStem('path').find(name => parameterGrammar.test(name)) ?? defaultParameter;
+  const parameter = ofStem('path').find(name => parameterGrammar.test(name)) ?? defaultAccountParameter;
 
   const segmentsOf = ({ segments }: Operation): readonly string[] =>
     segments.flatMap((each, i) => {
