@@ -1,4 +1,4 @@
-// `npm run mcp`: the MCP clients of Python and Go sign in through the filters of docs/mcp.md and call a tool. Installs their SDKs once, which
+// `npm run mcp`: the MCP clients of Python, fastmcp and Go sign in through the filters of docs/mcp.md and call a tool. Installs their SDKs once, which
 // takes minutes, so it is no part of `npm test`.
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -20,22 +20,22 @@ const run = promisify(execFile);
 const root = new URL('../../', import.meta.url);
 const sources = fileURLToPath(new URL('test/fixtures/mcp/', root));
 const sdkFolder = (name: string): string => fileURLToPath(new URL(`.cache/mcp/${name}`, root));
-const redirect = 'http://127.0.0.1/callback';
 
 interface Sdk {
   readonly name: string;
   readonly install: (folder: string) => Promise<unknown>;
-  readonly command: (folder: string) => readonly [program: string, ...args: string[]];
-  readonly env?: (folder: string) => Readonly<Record<string, string>>;
+  readonly command: (folder: string) => readonly string[];
 }
 
+const python = (name: string, spec: string, program: string): Sdk => ({
+  name,
+  install: folder => run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, spec]),
+  command: folder => [`PYTHONPATH=${folder}`, 'python3', join(sources, program)],
+});
+
 const sdks: readonly Sdk[] = [
-  {
-    name: 'python-2.3.0',
-    install: folder => run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, 'mcp==2.3.0']),
-    command: () => ['python3', join(sources, 'client.py')],
-    env: folder => ({ PYTHONPATH: folder }),
-  },
+  python('python-2.3.0', 'mcp==2.3.0', 'client.py'),
+  python('fastmcp-4.2.3', 'fastmcp==4.2.3', 'fastmcp-client.py'),
   {
     name: 'go-1.8.0',
     async install(folder) {
@@ -52,13 +52,13 @@ const sdks: readonly Sdk[] = [
 describe('an MCP server behind the printed filters', () => {
   const parts = useRunning(() => startMcpParts(addPrintedFilters));
 
-  for (const { name, install, command, env } of sdks) {
+  for (const { name, install, command } of sdks) {
     it(`lets the SDK ${name} sign in and call a tool, knowing the URL alone`, async () => {
       const folder = sdkFolder(name);
       if (!existsSync(folder)) await installOnce(folder, install);
-      const [program, ...args] = command(folder);
-      const child = spawn(program, [...args, parts.resource.href, redirect, 'list_subscriptions'], {
-        env: { ...process.env, SSL_CERT_FILE: writeFixture('mcp-ca.pem', parts.ca), ...env?.(folder) },
+      const args = [...command(folder), parts.resource.href, 'http://127.0.0.1/callback', 'list_subscriptions'];
+      const child = spawn('env', args, {
+        env: { ...process.env, SSL_CERT_FILE: writeFixture('mcp-ca.pem', parts.ca) },
         stdio: ['pipe', 'pipe', 'inherit'],
       });
       let answer = '';

@@ -87,28 +87,18 @@ export async function createKeycloak(): Promise<Provider> {
         heading: 'Organizations',
         async cases() {
           const { all, one } = await inOrganizations();
-          const noAccount = { path: '/api/subscriptions' };
+          const other = { token: all, ...globex };
+          const none = { token: all, path: '/api/subscriptions' };
+          const named = { headers: { 'x-account-id': 'globex' }, expected: '200 member of globex, app web' };
           return [
             { name: 'its organization of two', token: all, method: 'DELETE', expected: '200 owner of acme, app web' },
-            { name: 'the other one', token: all, ...globex, expected: '200 member of globex, app web' },
-            {
-              name: 'DELETE in the other one',
-              token: all,
-              ...globex,
-              method: 'DELETE',
-              expected: '403 role_forbidden',
-            },
-            { name: 'none of two named', token: all, ...noAccount, expected: '400 account_required' },
-            {
-              name: 'named in a header',
-              token: all,
-              ...noAccount,
-              headers: { 'x-account-id': 'globex' },
-              expected: '200 member of globex, app web',
-            },
+            { name: 'the other one', ...other, expected: '200 member of globex, app web' },
+            { name: 'DELETE in the other one', ...other, method: 'DELETE', expected: '403 role_forbidden' },
+            { name: 'none of two named', ...none, expected: '400 account_required' },
+            { name: 'named in a header', ...none, ...named },
             { name: 'a third one', token: all, ...initech, expected: '403 account_mismatch' },
-            { name: 'organization:acme, none named', token: one, ...noAccount, expected: '200 owner of acme, app web' },
-            { name: 'organization:acme, the other one', token: one, ...globex, expected: '403 account_mismatch' },
+            { name: 'organization:acme, none named', ...none, token: one, expected: '200 owner of acme, app web' },
+            { name: 'organization:acme, the other one', ...globex, token: one, expected: '403 account_mismatch' },
             { name: 'scope not requested', token: (await logIn('alice')).access_token, expected: refusals.account },
             {
               grant: 'client credentials',
@@ -134,7 +124,7 @@ export async function createKeycloak(): Promise<Provider> {
       {
         heading: 'A realm for each account',
         async cases() {
-          const token = await ofRealm('acme');
+          const [token, globexToken] = [await ofRealm('acme'), await ofRealm('globex')];
           const own = '200 owner of acme, app billing';
           const none = { token, path: '/api/subscriptions' };
           const other = { token, expected: '403 account_mismatch' };
@@ -146,12 +136,7 @@ export async function createKeycloak(): Promise<Provider> {
             { name: 'in a header', ...none, ...other, headers: { 'x-account-id': 'globex' } },
             { name: 'in the query', ...other, path: '/api/subscriptions?account_id=globex' },
             { name: 'in the host', ...none, ...other, host: 'globex.api.example.com' },
-            {
-              name: 'of the other realm',
-              token: await ofRealm('globex'),
-              ...globex,
-              expected: '200 owner of globex, app billing',
-            },
+            { name: 'of the other realm', token: globexToken, ...globex, expected: '200 owner of globex, app billing' },
           ].map(each => ({ grant: 'client credentials', host: 'api.example.com', ...each }));
         },
         later: {
@@ -170,23 +155,17 @@ export async function createKeycloak(): Promise<Provider> {
     serviceTokens: id => serve(id),
     async cases() {
       const alice = await logIn('alice');
+      const { access_token: undeclared } = await logIn('homeless', 'undeclared');
+      const [plain, ps256] = [await serve('plain'), await serve('ps256')];
       return [
         ...[
           { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
-          { name: 'the refresh token', token: alice.refresh_token, expected: refusals.algorithm },
-          {
-            name: 'an attribute that the user profile lacks',
-            token: (await logIn('homeless', 'undeclared')).access_token,
-            expected: refusals.account,
-          },
+          { name: 'the refresh token', token: alice.refresh_token, expected: refusals.secret },
+          { name: 'an attribute that the user profile lacks', token: undeclared, expected: refusals.account },
         ].map(each => ({ grant: 'authorization code', ...each })),
         ...[
-          {
-            name: 'a client without the scope',
-            token: (await serve('plain')).access_token,
-            expected: refusals.audience,
-          },
-          { name: 'signed with PS256', token: (await serve('ps256')).access_token, expected: refusals.algorithm },
+          { name: 'a client without the scope', token: plain.access_token, expected: refusals.audience },
+          { name: 'signed with PS256', token: ps256.access_token, expected: refusals.algorithm },
         ].map(each => ({ grant: 'client credentials', ...each })),
       ];
     },

@@ -32,17 +32,10 @@ interface Answer {
 }
 
 export async function startLoginApp(options: LoginAppOptions): Promise<LoginApp> {
-  const server = createServer((request, response) => {
-    answer(request, options).then(
-      ({ status, location, body }) => {
-        response.writeHead(status, location === undefined ? {} : { location });
-        response.end(body);
-      },
-      (error: unknown) => {
-        response.writeHead(500);
-        response.end(String(error));
-      },
-    );
+  const server = createServer(async (request, response) => {
+    const failed = (error: unknown): Answer => ({ status: 500, body: String(error) });
+    const { status, location, body } = await answer(request, options).catch(failed);
+    response.writeHead(status, location === undefined ? {} : { location }).end(body);
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {

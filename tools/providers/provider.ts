@@ -11,16 +11,11 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A token, a request with it and the answer that the configuration of the page gives. */
-export interface Case {
+/** A token, a request with it, by default for account acme, and the answer that the configuration of the page gives. */
+export interface Case extends Partial<Request> {
   readonly grant: string;
   readonly name: string;
   readonly token: string | undefined;
-  readonly method?: string;
-  readonly host?: string;
-  /** That of account acme unless it is given. */
-  readonly path?: string;
-  readonly headers?: Readonly<Record<string, string>>;
   readonly expected: string;
 }
 
@@ -87,8 +82,8 @@ export interface ProviderParts
 }
 
 export async function createProvider(parts: ProviderParts): Promise<Provider> {
-  const { id, name, page, addresses } = parts;
-  const shell = await startPageShell(page, addresses, parts.shellEnv ?? {});
+  const { page } = parts;
+  const shell = await startPageShell(page, parts.addresses, parts.shellEnv ?? {});
   let server: ServerProcess | undefined;
   const start = async (): Promise<void> => {
     server = await startServer(parts.server);
@@ -99,13 +94,7 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
   };
   const serviceToken = async (clientId: string): Promise<string> => (await parts.serviceTokens(clientId)).access_token;
   return {
-    id,
-    name,
-    page,
-    addresses,
-    variants: parts.variants,
-    logout: parts.logout,
-    userTokens: parts.userTokens,
+    ...parts,
     start,
     stop,
     async setUp() {
@@ -125,7 +114,6 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
     userToken: async (username = 'alice') => (await parts.userTokens(username)).access_token,
     serviceToken: () => serviceToken('billing'),
     shortToken: () => serviceToken('short'),
-    cases: () => parts.cases(),
     runSection: heading => shell.run(heading),
   };
 }
@@ -135,6 +123,7 @@ export const refusals = {
   audience: '401 token_invalid: aud names none of audiences',
   account: '401 token_invalid: acc is missing',
   algorithm: '401 token_invalid: alg is not one of algorithms',
+  secret: '401 token_invalid: alg is a shared secret',
   opaque: '401 token_invalid: an opaque token, no JWT',
   key: '401 token_invalid: kid is not a key of the issuer',
   signature: '401 token_invalid: the signature does not verify',

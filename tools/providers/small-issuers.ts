@@ -1,5 +1,5 @@
-// Small issuers: libraries that people build an authorization server of. Each runs as a program of a few lines in its own language, gets a
-// token by its own flow, and `init` and `explain` of the built product read it with the entry of docs/providers.
+// Small issuers: libraries and servers that people make an authorization server of. Each runs as a program of a few lines in its own language
+// and gives a token by its own flow, which takes the entry of docs/providers/others.md to the product.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,91 +8,90 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { runProduct } from '../../lab/command.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import { installOnce } from '../../lab/programs.ts';
-import { startGateway } from './gateway.ts';
 import { decodeToken } from './oauth.ts';
 import { startServer } from './server-process.ts';
+import { type TokenTrial, tryToken } from './token-trial.ts';
 import type { Result } from './trial.ts';
 
-type Install = (folder: string, packages: readonly string[]) => Promise<unknown>;
+interface Language {
+  readonly install: (folder: string, packages: readonly string[]) => Promise<unknown>;
+  /** The command before the program. */
+  readonly start: string;
+}
 
 const cache = fileURLToPath(new URL('../../.cache/providers/', import.meta.url));
 const programs = fileURLToPath(new URL('issuers/', import.meta.url));
 const page = readFileSync(new URL('../../docs/providers/others.md', import.meta.url), 'utf8');
 const runFile = promisify(execFile);
-const run = (cwd: string, command: string, ...args: readonly string[]) =>
-  runFile(command, args, { cwd, timeout: 20 * 60_000, maxBuffer: 1 << 26 });
+const run = (cwd: string, command: string, args: readonly string[]) =>
+  runFile(command, args, { cwd, timeout: 60 * 60_000, maxBuffer: 1 << 26 });
 
-const node: Install = (folder, packages) =>
-  run(
-    folder,
-    'npm',
-    'install',
-    '--prefix',
-    folder,
-    '--no-audit',
-    '--no-fund',
-    '--ignore-scripts',
-    '--legacy-peer-deps',
-    ...packages,
-  );
-const python: Install = (folder, packages) =>
-  run(folder, 'python3', '-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--target', 'lib', ...packages);
-const go: Install = async (folder, [module = '', main = '.']) => {
-  await run(folder, 'go', 'mod', 'init', 'trial');
-  await run(folder, 'go', 'get', module);
-  if (main === '.') await run(folder, 'go', 'mod', 'tidy');
-  await run(folder, 'go', 'build', '-o', 'trial', main);
+const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps', '--prefix'];
+const node: Language = {
+  start: 'node',
+  install: (folder, packages) => run(folder, 'npm', [...npm, folder, ...packages]),
 };
+const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--target', 'lib'];
+const python: Language = {
+  start: 'python3',
+  install: (folder, packages) => run(folder, 'python3', [...pip, ...packages]),
+};
+/** The program is its own, of a library, or, as `tool`, starts the ones of the packages. */
+const go = (target: '.' | 'tool', start: string): Language => ({
+  start,
+  async install(folder, packages) {
+    await run(folder, 'go', ['mod', 'init', 'trial']);
+    await run(folder, 'go', ['get', ...(target === 'tool' ? ['-tool'] : []), ...packages]);
+    if (target === '.') await run(folder, 'go', ['mod', 'tidy']);
+    await run(folder, 'go', ['build', '-o', './', target]);
+  },
+});
 /** A starter of Spring Boot. */
-const java: Install = async (folder, [starter = '', version = '']) => {
-  const id = (name: string) => `<groupId>org.springframework.boot</groupId><artifactId>${name}</artifactId>`;
-  const parent = `<parent>${id('spring-boot-starter-parent')}<version>${version}</version></parent>`;
-  const pom = `<modelVersion>4.0.0</modelVersion><artifactId>trial</artifactId>${parent}<dependencies><dependency>${id(starter)}</dependency></dependencies>`;
-  await writeFile(join(folder, 'pom.xml'), `<project>${pom}</project>`);
-  await run(folder, 'mvn', '-B', '-q', 'dependency:copy-dependencies', '-DoutputDirectory=lib');
-};
-
-/** By the ending of its program. */
-const languages: Readonly<Record<string, readonly [Install, string]>> = {
-  mjs: [node, 'node'],
-  py: [python, 'python3'],
-  go: [go, './trial'],
-  java: [java, "java -cp 'lib/*'"],
+const java: Language = {
+  start: "java -cp 'lib/*'",
+  async install(folder, [starter = '', version = '']) {
+    const id = (name: string) => `<groupId>org.springframework.boot</groupId><artifactId>${name}</artifactId>`;
+    const parent = `<parent>${id('spring-boot-starter-parent')}<version>${version}</version></parent>`;
+    const pom = `<modelVersion>4.0.0</modelVersion><artifactId>trial</artifactId>${parent}<dependencies><dependency>${id(starter)}</dependency></dependencies>`;
+    await writeFile(join(folder, 'pom.xml'), `<project>${pom}</project>`);
+    await run(folder, 'mvn', ['-B', '-q', 'dependency:copy-dependencies', '-DoutputDirectory=lib']);
+  },
 };
 const machine = { grant_type: 'client_credentials', client_id: 'billing', client_secret: 'secret' };
 
-/** Of an API with one operation, so that nothing is left to choose. */
-const document = { openapi: '3.1.0', security: [{ token: [] }], paths: { '/api/a': { get: {} } } };
-
-interface SmallIssuer {
+interface SmallIssuer extends Pick<TokenTrial, 'initArgs' | 'initCode'> {
   /** As in the table of the page. */
   readonly name: string;
-  /** Of issuers/. */
+  readonly language: Language;
+  /** Of issuers/, and its arguments. */
   readonly program: string;
   readonly packages: readonly string[];
-  /** Its key set. */
-  readonly keys: string;
+  /** Whose answer says that it is up. Default `/keys`. */
+  readonly keys?: string;
   /** Default `/token`. */
   readonly tokens?: string;
-  readonly form: Readonly<Record<string, string>>;
-  /** Of `init`: 3 where no metadata names the keys. */
-  readonly initCode?: 3;
+  readonly form?: Readonly<Record<string, string>>;
+  /** Runs only where it is named: its build takes most of an hour. */
+  readonly isSlow?: true;
 }
+
+/** Their tokens name the cloud, which is not asked. */
+const emulator = { keys: '/health', initArgs: ['--offline'], initCode: 3 } as const;
 
 const issuers: readonly SmallIssuer[] = [
   {
     name: 'better-auth, jwt',
+    language: node,
     program: 'better-auth.mjs',
     packages: ['better-auth@1.7.25'],
     keys: '/api/auth/jwks',
-    form: {},
     initCode: 3,
   },
   {
     name: 'better-auth, oauth-provider',
+    language: node,
     program: 'better-auth-oauth.mjs',
     packages: ['better-auth@1.7.25', '@better-auth/oauth-provider@1.7.5'],
     keys: '/api/auth/jwks',
@@ -100,6 +99,7 @@ const issuers: readonly SmallIssuer[] = [
   },
   {
     name: 'OpenAuth',
+    language: node,
     program: 'openauth.mjs',
     packages: ['@openauthjs/openauth@0.4.3', 'hono@4.13.19'],
     keys: '/.well-known/jwks.json',
@@ -107,6 +107,7 @@ const issuers: readonly SmallIssuer[] = [
   },
   {
     name: 'Authlib',
+    language: python,
     program: 'authlib-server.py',
     packages: ['authlib==1.9.10', 'flask==3.1.3'],
     keys: '/jwks',
@@ -114,6 +115,7 @@ const issuers: readonly SmallIssuer[] = [
   },
   {
     name: 'django-oauth-toolkit',
+    language: python,
     program: 'django-server.py',
     packages: ['django-oauth-toolkit==3.4.1', 'django==5.2.19'],
     keys: '/o/.well-known/jwks.json',
@@ -122,77 +124,106 @@ const issuers: readonly SmallIssuer[] = [
   },
   {
     name: 'zitadel/oidc',
+    language: go('.', './trial'),
     program: 'zitadel.go',
     packages: ['github.com/zitadel/oidc/v3@v3.52.0'],
-    keys: '/keys',
     tokens: '/oauth/token',
     form: { ...machine, client_id: 'sid1', client_secret: 'verysecret', scope: 'openid orders:read' },
   },
   {
     name: 'spring-authorization-server',
+    language: java,
     program: 'Main.java',
     packages: ['spring-boot-starter-oauth2-authorization-server', '4.0.0'],
     keys: '/oauth2/jwks',
     tokens: '/oauth2/token',
     form: { ...machine, scope: 'orders:read' },
   },
+  {
+    name: 'dex',
+    language: go('tool', 'sh'),
+    program: 'dex.sh',
+    // Release 2.45.1; its module has no version of that name.
+    packages: ['github.com/dexidp/dex/cmd/dex@v0.0.0-20260303133905-11d2eeb52b42'],
+    form: {
+      ...{ ...machine, grant_type: 'password', username: 'alice@example.com', password: 'secret' },
+      scope: 'openid groups audience:server:client_id:api',
+    },
+    initCode: 3,
+  },
+  {
+    name: 'cognito-local',
+    language: node,
+    program: 'cognito.mjs cognito-local',
+    packages: ['cognito-local@5.3.0'],
+    ...emulator,
+  },
+  {
+    name: 'moto',
+    language: { ...python, start: 'node' },
+    program: 'cognito.mjs python3 -m moto.server',
+    packages: ['moto[cognitoidp,server]==5.2.5'],
+    ...emulator,
+  },
+  {
+    name: 'SPIRE',
+    language: go('tool', 'node'),
+    program: 'spire.mjs',
+    packages: ['cmd/spire-server', 'cmd/spire-agent', 'support/oidc-discovery-provider'].map(
+      each => `github.com/spiffe/spire/${each}@v1.13.3`,
+    ),
+    initCode: 3,
+    isSlow: true,
+  },
 ];
 
-export const smallIssuers = issuers.map(({ name }) => name);
+/** The names that `--only` takes, and whether all of them includes it. */
+export const smallIssuers = issuers.map(({ name, isSlow = false }) => ({ name, isSlow }));
 
-/** What the row of the page has for it, with the address of the run. */
-function entryOf(name: string, url: string): object {
+/** What the row of the page has for it, with the address of the run and what the token names. */
+function entryOf(name: string, url: string, { iss, client_id }: Readonly<Record<string, unknown>>) {
   const row = page.split('\n').find(line => line.startsWith(`| ${name} `)) ?? '';
-  const entry = parse(/`(\{.*?\})` \|/.exec(row.replaceAll('https://auth.example.com', url))?.[1] ?? '');
+  const text = row.replaceAll('https://auth.example.com', url).replaceAll('CLIENT', `${client_id}`);
+  const entry = parse(/`(\{.*?\})` \|/.exec(text.replaceAll('POOL', `${iss}`.replace(/.*\//, '')))?.[1] ?? '');
   if (entry?.issuer === undefined) throw new Error(`docs/providers/others.md has no entry for ${name}`);
   const lifetime = /`maxLifetimeSeconds: (\d+)`/.exec(row)?.[1];
-  const token = lifetime === undefined ? {} : { token: { maxLifetimeSeconds: Number(lifetime) } };
-  return { issuers: [entry], routes: [{ path: '/api/*' }], roles: { owner: ['GET'] }, ...token };
+  const names = /`names: \['?([^\]']+)'?\]`/.exec(row)?.[1];
+  return {
+    issuers: [entry],
+    routes: [{ path: '/api/*' }],
+    roles: { owner: names === undefined ? ['GET'] : { methods: ['GET'], names: [names] } },
+    ...(lifetime !== undefined && { token: { maxLifetimeSeconds: Number(lifetime) } }),
+  };
 }
 
-/** `init` makes a configuration of the token, and the entry of the page allows it. */
-export async function trySmallIssuer(name: string, add: (result: Result) => void): Promise<void> {
-  const found = issuers.find(each => each.name === name);
-  if (found === undefined) throw new Error(`no small issuer ${name}`);
-  const { program, packages, keys, tokens = '/token', form, initCode = 0 } = found;
-  const [install, command] = languages[program.replace(/.*\./, '')] ?? [];
+/** Its token takes the entry of the page. */
+export async function trySmallIssuer(issuerName: string, add: (result: Result) => void): Promise<void> {
+  const found = issuers.find(each => each.name === issuerName);
+  if (found === undefined) throw new Error(`no small issuer ${issuerName}`);
+  const { name, language, program, packages, keys = '/keys', tokens = '/token', form = {}, initArgs, initCode } = found;
+  const [file = ''] = program.split(' ');
   const folder = join(cache, `${name.replace(/[/ ,]+/, '-')}-${packages.at(-1)?.replace(/.*[=@]/, '')}`);
   if (!existsSync(folder))
     await installOnce(folder, async unfinished => {
-      await copyFile(join(programs, program), join(unfinished, program));
-      await install?.(unfinished, packages);
+      await copyFile(join(programs, file), join(unfinished, file));
+      await language.install(unfinished, packages);
     });
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-issuer-'));
-  const [port] = await freePorts(1);
+  const [port, other] = await freePorts(2);
   const url = `http://127.0.0.1:${port}`;
-  await copyFile(join(programs, program), join(folder, program));
+  await copyFile(join(programs, file), join(folder, file));
   const server = await startServer({
     name,
     command: 'sh',
-    args: ['-c', `cd '${folder}' && exec ${command} ${program}`],
-    env: { PORT: `${port}`, URL: url, DATA: directory, PYTHONPATH: join(folder, 'lib') },
+    args: ['-c', `cd '${folder}' && exec ${language.start} ${program}`],
+    env: { PORT: `${port}`, OTHER_PORT: `${other}`, URL: url, DATA: directory, PYTHONPATH: join(folder, 'lib') },
     healthUrl: url + keys,
   });
   try {
     const answer = await fetch(url + tokens, { method: 'POST', body: new URLSearchParams(form) });
-    const { access_token: input } = (await answer.json()) as { readonly access_token: string };
-    const grant = form.grant_type ?? 'session';
-    const api = join(directory, 'openapi.json');
-    await writeFile(api, JSON.stringify(document));
-    const made = await runProduct(['init', '--openapi', api], { input });
-    add({ grant, name: 'init', expected: `exit code ${initCode}`, got: `exit code ${made.code}` });
-    const { client_id, aud } = decodeToken(input).claims;
-    const configs = { 'the page': entryOf(name, url), ...(initCode === 0 && { init: parse(made.stdout) }) };
-    for (const [source, settings] of Object.entries(configs)) {
-      const config = join(directory, 'config.json');
-      await writeFile(config, JSON.stringify(settings));
-      const explained = await runProduct(['explain', '--config', config, '--path', '/api/a', '--json'], { input });
-      const { reason = explained.stderr } = JSON.parse(explained.stdout || '{}') as { readonly reason?: string };
-      add({ grant, name: `explain with ${source}`, expected: 'allowed', got: reason });
-      const gateway = await startGateway(() => settings);
-      const got = await gateway.ask(input, { path: '/api/a' }).finally(() => gateway.stop());
-      add({ grant, name: `serve with ${source}`, expected: `200 owner of acme, app ${client_id ?? aud}`, got });
-    }
+    const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+    const settings = entryOf(name, url, decodeToken(token).claims);
+    await tryToken(token, { grant: form.grant_type ?? 'session', settings, initArgs, initCode }, add);
   } finally {
     await server.stop();
     await rm(directory, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { type DecodedToken, fixtureFile, headings, readFixture } from '../../lab
 import { type Gateway, keyTimes, settingsOf, startGateway } from './gateway.ts';
 import { decodeToken } from './oauth.ts';
 import { type Case, type Logout, type Provider, type Request, refusals } from './provider.ts';
+import { tryToken } from './token-trial.ts';
 
 export interface Result {
   readonly grant: string;
@@ -53,6 +54,8 @@ export async function tryProvider(
     }
   }
   if (provider.logout !== undefined) await logOut(provider, provider.logout, add);
+  const trial = { grant: service, settings: settingsOf(provider)() };
+  await tryToken(await provider.serviceToken(), trial, add);
   const gateway = await startGateway(settingsOf(provider));
   try {
     const trial = { provider, gateway, add };
