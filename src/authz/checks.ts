@@ -5,9 +5,7 @@ const once = 'Envoy must call account-authz itself: something in between changed
 const oneSpelling =
   'the request must name the account at most once in each place, by the configured name and without encoding';
 const ownIssuer = 'iss must equal one of issuers byte for byte, a slash at the end included';
-const malformed = 'the token is malformed: get a new one, or report it to its issuer';
-const identityGrammar =
-  'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, { wordsOf: NAME } or { wordsOf: NAME, by: "," } reads several of one string, any other of these claims is 1 to 128 visible characters without space , ; and "';
+const malformed = 'the token is malformed or was cut: get a new one, or report it to its issuer';
 const dotsSwitch =
   'an account may have dots only with account.dots: true, which is safe where no server behind cuts at a dot';
 const accountGrammar = 'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, and never encoded';
@@ -144,16 +142,22 @@ export const checks = {
   'token-format': {
     token_invalid: {
       'the token is in quotes': 'the client must send the token without quotes',
-      'a word in the place of the token': 'the client has no token yet: it sent null, undefined or the like',
+      'a word in the place of the token':
+        'the client has no token yet: it sent null, undefined, a placeholder or the like',
+      'another word before the token':
+        'the client must send the token alone after Bearer, and nothing before it elsewhere',
+      'a token in base64 once more': 'the client must decode what it read, of a Secret for example, before it sends it',
       'Bearer twice':
         'the client must write Bearer once before the token in Authorization, and nothing before it elsewhere',
       'an opaque token, no JWT':
         'the token must be a signed JWT: an opaque one may mean that the client requested no audience, or that the issuer is not set to issue JWTs',
+      'a PASETO, no JWT': 'the issuer must issue signed JWTs: a PASETO cannot be verified with a key set',
       'an encrypted token': 'the issuer must sign tokens for this audience, not encrypt them',
       'an unsigned token': 'the issuer must sign tokens: no token with alg none is accepted',
       'a token without its last segment':
         'the token was cut on its way: the client must send header, payload and signature',
       'segments in base64, not base64url': 'the issuer must write base64url without padding (RFC 7515 section 2)',
+      '{} segments, not the three of a signed JWT': 'the client must send one token, whole, and nothing after it',
       'not three base64url segments': 'the token must be a signed JWT in its compact form',
       'a segment is not canonical base64url': malformed,
       'header: {} is not accepted':
@@ -225,14 +229,17 @@ export const checks = {
       '{} is a list': 'it is one text: its source must lead to a member of the list, or the issuer must write a string',
       '{} has another type than its source reads': sourceForms,
       '{} has a member that is not a string': sourceForms,
-      '{} has words that single spaces do not separate': sourceForms,
-      '{} has words that single commas do not separate': sourceForms,
+      '{} has words that single spaces do not separate':
+        'the issuer must write single spaces between them, and none at either end',
+      '{} has words that single commas do not separate':
+        'the issuer must write single commas between them, and none at either end',
       'acc names more than {} accounts': 'a token names at most 1,000 different accounts',
       '{} has more than 250 members': 'a token has at most 250 roles and 250 scopes',
       'acc has a dot, and account.dots is off': dotsSwitch,
       'acc has an upper-case letter, and account.case is lower':
         'the issuer must write accounts in lower case, or account.case must be exact',
-      '{} is outside the grammar': identityGrammar,
+      'acc is outside the grammar': accountGrammar,
+      '{} is outside the grammar': 'it is 1 to 128 visible characters without space , ; and "',
     },
   },
   binding: {

@@ -241,16 +241,17 @@ function subprotocolPlace(name: string): TokenPlace {
     absent: () => 'no token in its subprotocol',
     read(headers) {
       const items = isWebSocket(headers) ? subprotocolsIn(headers) : [];
+      if (items === undefined) return refusal('request_invalid', `more than ${maxSubprotocols} subprotocols`);
       const at = items.indexOf(name);
       if (at === -1) return undefined;
-      if (items.length > maxSubprotocols)
-        return refusal('request_invalid', `more than ${maxSubprotocols} subprotocols`);
       if (items.includes(name, at + 1)) return refusal('request_invalid', 'a token subprotocol twice');
       return (items[at + 1] as BearerToken) ?? refusal('request_invalid', 'a token subprotocol without its token');
     },
     otherSubprotocols(headers) {
-      const items = subprotocolsIn(headers);
-      const others = items.toSpliced(items.indexOf(name) + 1, 1).join(', ');
+      const items = subprotocolsIn(headers) ?? [];
+      const token = items[items.indexOf(name) + 1];
+      // Wherever else it stands too: items are unique (RFC 6455 section 4.1).
+      const others = items.filter(item => item !== token).join(', ');
       return utf8(others) ?? refusal('request_invalid', 'a subprotocol that is not UTF-8 beside that of the token');
     },
   };
@@ -262,17 +263,14 @@ function isWebSocket(headers: RequestHeaders): boolean {
   return upgrades.some(each => trimmed(each) === 'websocket') && nominatedNames(headers).includes('upgrade');
 }
 
-/** Of all lines, which make one list; an empty item is none (RFC 9110 section 5.6.1). One more than the bound at most. */
-function subprotocolsIn(headers: RequestHeaders): readonly string[] {
+/** Of all lines, which make one list; an empty item is none (RFC 9110 section 5.6.1). Undefined: more than the bound, with those. */
+function subprotocolsIn(headers: RequestHeaders): readonly string[] | undefined {
   const items =
     headers
       .get(subprotocolHeader)
       ?.join()
-      .split(',', 4 * maxSubprotocols) ?? [];
-  return items
-    .map(trimmed)
-    .filter(item => item !== '')
-    .slice(0, maxSubprotocols + 1);
+      .split(',', maxSubprotocols + 1) ?? [];
+  return items.length > maxSubprotocols ? undefined : items.map(trimmed).filter(item => item !== '');
 }
 
 /** A header line has one character for each byte. Envoy takes back no bytes that are not UTF-8. */

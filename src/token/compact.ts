@@ -24,8 +24,7 @@ const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 export function parseCompactJws(token: string): CompactJws | Refusal {
   const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
   if (headerText === undefined || payloadText === undefined || signature === undefined) return invalid(misuseIn(token));
-  if (!isCanonical(headerText) || !isCanonical(payloadText) || !isCanonical(signature))
-    return invalid('a segment is not canonical base64url');
+  if (![headerText, payloadText, signature].every(isCanonical)) return invalid(misuseIn(token));
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
   if (header.kind === 'problem') return invalid(`header: ${header.problem}`);
   if (!isJsonObject(header.value)) return invalid('header: not an object');
@@ -50,23 +49,39 @@ function textOrNone(value: unknown): string | undefined {
 }
 
 // What clients send by mistake, each seen in the field.
+const misuses: readonly (readonly [form: RegExp, detail: DetailOf<'token_invalid'>])[] = [
+  [/^["']/, 'the token is in quotes'],
+  [/^bearer /i, 'Bearer twice'],
+  [/^(?:bearer|jwt|token)[ :=]/i, 'another word before the token'],
+  [
+    /^(?:null|undefined|nil|none|nan|true|false|(?:access[_-]?)?token|\[object \w+\]|your[-_].*|[$%]?[{(<].*[)}>]|[$%]\w+)$/i,
+    'a word in the place of the token',
+  ],
+  [/^ZXlK/, 'a token in base64 once more'],
+  [/^v\d\.(?:local|public)\./, 'a PASETO, no JWT'],
+  [/(?:\.\.\.|…)$/, 'a token without its last segment'],
+];
+
+/** Of a text that is not three segments in canonical base64url. */
 function misuseIn(token: string): DetailOf<'token_invalid'> {
-  if (/^["']/.test(token)) return 'the token is in quotes';
-  if (/^bearer /i.test(token)) return 'Bearer twice';
-  if (/^(?:null|undefined|nil|None|\[object Object\])$/.test(token)) return 'a word in the place of the token';
-  const segments = token.split('.', 6);
+  const known = misuses.find(([form]) => form.test(token));
+  if (known !== undefined) return known[1];
+  const segments = token.split('.');
   const [headerText = '', , signature = ''] = segments;
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
   const isJwt = header.kind === 'value' && isJsonObject(header.value);
-  if (segments.length === 1 && !isJwt) return 'an opaque token, no JWT';
+  // One that was cut in its header has no JSON any more.
+  if (segments.length === 1 && !isJwt && !token.startsWith('eyJ')) return 'an opaque token, no JWT';
   if (!/^[A-Za-z0-9._~+/=-]+$/.test(token)) return 'not three base64url segments';
-  // RFC 7516 section 7.1.
-  if (segments.length === 5) return 'an encrypted token';
+  const alg = isJwt ? memberOf(header.value, 'alg') : undefined;
+  // RFC 7516 section 7.1; not two tokens in one, whose algorithm is one of signatures (RFC 7518 section 3.1).
+  if (segments.length === 5 && !(typeof alg === 'string' && /^(?:[HRPE]S\d|Ed)/.test(alg))) return 'an encrypted token';
   if (/[+/=]/.test(token)) return 'segments in base64, not base64url';
-  if (segments.length > 3 || signature !== '') return 'not three base64url segments';
-  if (!isJwt) return 'an opaque token, no JWT';
+  if (segments.length > 3) return `${segments.length} segments, not the three of a signed JWT`;
+  if (compactGrammar.test(token)) return 'a segment is not canonical base64url';
+  if (signature !== '') return 'not three base64url segments';
+  if (!isJwt && segments.length > 1) return 'an opaque token, no JWT';
   // RFC 7519 section 6.1.
-  const alg = memberOf(header.value, 'alg');
   const isUnsigned = segments.length > 1 && typeof alg === 'string' && alg.toLowerCase() === 'none';
   return isUnsigned ? 'an unsigned token' : 'a token without its last segment';
 }

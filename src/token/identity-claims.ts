@@ -307,7 +307,9 @@ function describeValue(name: string, value: unknown, isWrong = false): string {
 
 function show(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
-  return isJsonObject(value) ? 'an object' : printable(String(value)) || '""';
+  if (isJsonObject(value)) return 'an object';
+  const text = printable(String(value));
+  return text !== '' && text === text.trim() ? text : `"${text}"`;
 }
 
 function memberPointer({ text, parts: [path] }: CompiledSource): string {

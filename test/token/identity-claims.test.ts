@@ -191,7 +191,7 @@ describe('other claims of the identity', () => {
     ['e', { sub: null, ext: { id: 'e' }, client_id: 'c' }],
     ['c', { sub: '', ext: { id: '' }, client_id: 'c' }],
     ['0', { sub: 0, client_id: 'c' }],
-    ['uid is outside the grammar', { sub: ' ', client_id: 'c' }, 'sub is  '],
+    ['uid is outside the grammar', { sub: ' ', client_id: 'c' }, 'sub is " "'],
     ['uid has another type than its source reads', { sub: false, client_id: 'c' }, 'sub is false'],
     ['uid is a list', { sub: [7], client_id: 'c' }, 'sub is a list: [7]; /sub/0 reads its first member'],
     ['uid has another type than its source reads', { sub: {}, client_id: 'c' }, 'sub is an object'],

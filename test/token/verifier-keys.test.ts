@@ -199,7 +199,7 @@ describe('token verifier', () => {
   describe('detail for the log', () => {
     it('is that of the compact form for text that is no token', async () => {
       const { outcome } = await (await lab()).verify('a.b.c.d');
-      expect(outcome).to.include({ detail: 'not three base64url segments' });
+      expect(outcome).to.include({ detail: '4 segments, not the three of a signed JWT' });
     });
     it('names why the keys are unavailable, or that the key was replaced', async () => {
       const at = await lab();

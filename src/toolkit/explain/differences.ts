@@ -18,6 +18,7 @@ import type { RouteTemplate } from '../../authz/route-template.ts';
 import { compileRoutes, matchRoutes, type RouteMatch } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { placeEntries } from '../../headers/account-places.ts';
+import { parsePath, toPointer } from '../../json/strict-json.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource, textOf } from '../../token/claim-source.ts';
 import { formatList, instant, issuerIn, type Known, keyAge, listAge, type MissingClaim, maxListed } from './known.ts';
@@ -43,6 +44,8 @@ const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string |
     `${roleOf(principal, known)}, the method is ${known.method}`,
   'the token has none of scopes': (_, known) => scopesOf(known),
   'no scope of the token may use this method': (_, known) => `${scopesOf(known)}, the method is ${known.method}`,
+  'acc is outside the grammar': (_, known) => wordsHint('acc', known),
+  'the token has no account inside the grammar': (_, known) => wordsHint('acc', known),
   'the request names different accounts': ({ acc }, known) => acc && otherAccounts(acc, known),
   account: ({ acc }, known) => (acc === undefined ? 'the token has several accounts' : otherAccounts(acc, known)),
 };
@@ -169,18 +172,35 @@ function publicHint(config: Config, target: string): string | undefined {
   return open && `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
 }
 
-function scopesOf({ scopes = [] }: Known): string {
-  return scopes.length === 0
-    ? 'the token has no scopes'
-    : `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}`;
+function scopesOf(known: Known): string {
+  const { scopes = [] } = known;
+  if (scopes.length === 0) return 'the token has no scopes';
+  return `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}${wordsHint('scope', known, ', ')}`;
 }
 
-function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
-  const separator = typeof roles === 'string' ? /[, ]/.exec(roles)?.[0] : undefined;
-  const by = separator === ',' ? ", by: ','" : '';
-  const hint = separator === undefined ? '' : `, one text: { wordsOf: NAME${by} } reads several of it`;
-  if (roles.length > 0) return `roles are ${formatList([roles].flat().map(each => quotedPrintable(each)))}${hint}`;
-  return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
+function roleOf({ role }: SignedIdentity, known: Known): string {
+  const { roles = [] } = known;
+  if (roles.length === 0) return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
+  return `roles are ${formatList([roles].flat().map(each => quotedPrintable(each)))}${wordsHint('role', known, ', ')}`;
+}
+
+/** What reads the words of one text, or of the only one in a list. Of several texts each is meant as it stands: names of roles may have spaces. */
+function wordsHint(field: keyof Known['texts'], known: Known, before = ''): string {
+  const [value, source] = [known.texts[field] ?? '', issuerIn(known)?.claims[field] ?? ''];
+  const [text = '', ...others] = [value].flat();
+  if (others.length > 0 || !/[\s,;|]/.test(text)) return '';
+  const [, separator] = /^[^\s,;|"]+([ ,])(?:[^\s,;|"]+\1)*[^\s,;|"]+$/.exec(text) ?? [];
+  const name = typeof value === 'string' ? 'NAME' : `${toPointer(parsePath(textOf(source)) ?? [])}/0`;
+  if (field === 'scope') {
+    if (separator !== ' ') return `${before}one text: the issuer must write single spaces between its words, or a list`;
+    return typeof value === 'string' ? '' : `${before}one text: ${name} reads several of it`;
+  }
+  if (separator === undefined)
+    return `${before}one text: { wordsOf: NAME } reads single spaces alone, with by: ',' single commas: the issuer must write those, or a list`;
+  const isRead = typeof source === 'object' && 'wordsOf' in source && (source.by ?? ' ') === separator;
+  return isRead
+    ? ''
+    : `${before}one text: { wordsOf: ${name}${separator === ',' ? ", by: ','" : ''} } reads several of it`;
 }
 
 function hints(

@@ -33,6 +33,8 @@ export interface Known {
   readonly roles: string | readonly string[] | undefined;
   /** Those of its scopes likewise; undefined without scopes in the configuration. */
   readonly scopes: readonly string[] | undefined;
+  /** What these have in it, as it stands: a string, or a list of strings, for the addressed account. */
+  readonly texts: Readonly<Partial<Record<'acc' | 'role' | 'scope', string | readonly string[] | undefined>>>;
   /** Names under claims of its issuer that lead to nothing in it, each with the pointer to a member of an object that they may mean. */
   readonly missingClaims: readonly MissingClaim[];
   /** All that is wrong with it, and not only what was found first. */

@@ -13,9 +13,12 @@ import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import {
   accountPlaceholder,
+  type ClaimSource,
   type CompiledSource,
+  compileSource,
   readSource,
   readSourceByAccount,
+  textOf,
   textsOf,
 } from '../../token/claim-source.ts';
 import { claimProblems } from '../../token/claims.ts';
@@ -121,12 +124,13 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
-type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims' | 'wrongClaims'>;
+type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'texts' | 'missingClaims' | 'wrongClaims'>;
 
 const none: SignedFacts = {
   times: undefined,
   roles: undefined,
   scopes: undefined,
+  texts: {},
   missingClaims: [],
   wrongClaims: [],
 };
@@ -142,33 +146,45 @@ function headerOf(token: string): Known['header'] {
   return Object.fromEntries(described);
 }
 
-// What separates the parts of a path in other products, and what some write in other ways: org_id, orgId.
+// What separates the parts of a path in other products, [] and [*] for each member of a list, and what some write in other ways: org_id, orgId.
 const plain = (name: string): string =>
   name
+    .trim()
     .replace(/^(?:\$\.?|#?\/)/, '')
     .replace(/[\]"'_-]/g, '')
     .replace(/[[/:]/g, '.')
+    .replace(/\.\*?(?=\.|$)/g, '')
     .toLowerCase();
+const singular = (name: string): string => plain(name).replace(/\Bs(?=\.|$)/g, '');
 
 /** Where the token has what a name or a path may mean that leads to nothing in it: as others write it, or further inside. */
 function pathTo(payload: unknown, name: string): readonly string[] | undefined {
-  const find = (value: unknown, rest: string, isAnywhere: boolean): readonly string[] | undefined => {
+  const find = (
+    value: unknown,
+    rest: string,
+    read: typeof plain,
+    isAnywhere: boolean,
+  ): readonly string[] | undefined => {
+    const inside = (key: string, more: string, anywhere: boolean): readonly string[] | undefined => {
+      const inner = find(valueAt(value, [key]), more, read, anywhere);
+      return inner && [key, ...inner];
+    };
+    if (Array.isArray(value) && !/^\d/.test(rest)) return inside('0', rest, isAnywhere);
     const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
     for (const key of keys) {
-      const own = plain(key);
+      const own = read(key);
       if (own === rest) return [key];
-      const inner = rest.startsWith(`${own}.`)
-        ? find(valueAt(value, [key]), rest.slice(own.length + 1), false)
-        : undefined;
-      if (inner !== undefined) return [key, ...inner];
+      const path = rest.startsWith(`${own}.`) ? inside(key, rest.slice(own.length + 1), false) : undefined;
+      if (path !== undefined) return path;
     }
     for (const key of isAnywhere ? keys : []) {
-      const inner = find(valueAt(value, [key]), rest, true);
-      if (inner !== undefined) return [key, ...inner];
+      const path = inside(key, rest, true);
+      if (path !== undefined) return path;
     }
     return undefined;
   };
-  return find(payload, plain((parsePath(name) ?? [name]).join('/')), true);
+  const meant = (parsePath(name) ?? [name]).join('/');
+  return find(payload, plain(meant), plain, true) ?? find(payload, singular(meant), singular, true);
 }
 
 // Only of a token with a valid signature.
@@ -208,10 +224,12 @@ function signedFacts(
     return typeof value === 'object' && 'problem' in value ? undefined : value;
   };
   const { role, scope } = compileClaimSources(claims, allowIntegerClaims);
+  const textIn = (source: ClaimSource = '') => readIn(compileSource(textOf(source), false));
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
     roles: readIn(role),
     scopes: scopes && [readIn(scope) ?? []].flat(),
+    texts: { acc: textIn(claims.acc), role: textIn(claims.role), scope: textIn(claims.scope) },
     missingClaims: [claims.aud, claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
       .flatMap(source => (source === undefined ? [] : textsOf(source)))
       .flatMap(missing),

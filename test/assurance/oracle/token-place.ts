@@ -55,7 +55,7 @@ export function readPlaces(
       const text = offered[at + 1];
       if (offered.lastIndexOf(place.subprotocol) !== at || text === undefined) return undefined;
       found.push({ text, isOfPage: true });
-      sockets.push(offered.filter((_, i) => i !== at + 1).join(', '));
+      sockets.push(offered.filter(item => item !== text).join(', '));
     } else {
       // "A cookie whose name occurs twice or whose value is empty or quoted."
       const [pair, ...others] = pairs.filter(each => nameOf(each) === place.cookie);
