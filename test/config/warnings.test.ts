@@ -24,7 +24,7 @@ const narrowed = (open: object, path: string, rules: object, subtree = '/v1/*') 
 });
 
 const variable = (name: string): string => `$\{${name}}`;
-const escaped = (text: string): string => text.replace(/[[\]${}.]/g, '\\$&');
+const escaped = (text: string): string => text.replace(/[[\]${}().]/g, '\\$&');
 
 type Case = readonly [changes: Readonly<Record<string, unknown>>, ...warnings: readonly RegExp[]];
 
@@ -193,6 +193,29 @@ const cases: readonly Case[] = [
       [{ 'issuers.0.issuer': 'https://a.test/%REALM%' }, 'issuers[0].issuer', '%REALM%'],
       [{ 'issuers.0.claims': { acc: '@CLAIM@' } }, 'issuers[0].claims.acc', '@CLAIM@'],
       [{ roles: { __ROLE__: ['*'] } }, 'roles.__ROLE__', '__ROLE__'],
+      ...['$realm', '((realm))', ':realm', '[realm]', '%(realm)s', '%s', '...', 'xxxx-xxxx', '{{acct}}'].map(
+        text =>
+          [
+            { 'issuers.0.jwksUrl': `https://a.test/${text}/k` },
+            'issuers[0].jwksUrl',
+            text.replace('{{acct}}', '{acct}'),
+          ] as const,
+      ),
+      ...[
+        'YOUR_DOMAIN',
+        'YOUR-APP',
+        'your-tenant',
+        'YourRealm',
+        'changeme',
+        'CHANGE_ME',
+        'REPLACE_WITH_ID',
+        'INSERT_ID',
+        'ID_HERE',
+        'TODO',
+        '00000000-0000-0000-0000-000000000000',
+      ].map(text => [{ apps: [text] }, 'apps[0]', text] as const),
+      [{ 'issuers.0.issuer': 'https://YOUR_DOMAIN/' }, 'issuers[0].issuer', 'YOUR_DOMAIN'],
+      [{ 'account.hosts': ['api.yourdomain.com'] }, 'account.hosts[0]', 'yourdomain'],
       [
         { 'issuers.0.accounts': ['acme'], 'issuers.0.bearerTokenFile': '/run/%NAME%' },
         'issuers[0].bearerTokenFile',
@@ -208,8 +231,17 @@ const cases: readonly Case[] = [
   [
     {
       'issuers.0.issuer': 'https://a.test/{acc}',
-      'issuers.0.jwksUrl': 'https://a.test/{acc}/$a',
+      'issuers.0.jwksUrl': 'https://a.test/{acc}/$1',
       'issuers.0.accounts': ['acme'],
+    },
+  ],
+  [
+    {
+      'issuers.0.claims': { role: '/roles/$values' },
+      'issuers.0.audiences': ['https://[::1]/a:b/00000003-0000-0000-c000-000000000000', 'https://yourself.example.com'],
+      apps: ['todo', 'a$b', 'replacement', 'xxx', 'insert-coin', 'C:x'],
+      roles: { owner: { methods: ['*', 'GET /v1/your-account/changeme'], names: ['[Prod] Admins', 'svc$', '50%'] } },
+      ...routes('/v1/your-account/changeme'),
     },
   ],
   [

@@ -34,7 +34,7 @@ export function findRemarks({ config, revoked, problemAt }: WrittenConfig) {
 function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] {
   return [
     ...config.apps.flatMap((app, i) => {
-      const message = app === '*' ? undefined : literal(app, /\*/, '"*" alone stands for all applications');
+      const message = app === '*' ? undefined : literal(app, [/\*/], '"*" alone stands for all applications');
       return message === undefined ? [] : [{ path: ['apps', i], message }];
     }),
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config)),
@@ -77,12 +77,13 @@ function issuerWarnings(own: IssuerConfig, i: number, { issuers, account }: Conf
     if (message !== undefined) warnings.push({ path: ['issuers', i, ...path], message });
   };
   const inIssuer = 'as a whole segment of the path or the first label of the host';
-  warn(literal(issuer, likeTemplate, `${issuerPlaceholder} stands for the account, ${inIssuer}`), 'issuer');
+  const asTemplate = literal(issuer, likeTemplate, `${issuerPlaceholder} stands for the account, ${inIssuer}`);
+  warn(asTemplate ?? literal(issuer, placeholders, nothingFills), 'issuer');
   for (const each of audiences)
     warn(literal(each, likeAudiences, 'only tokens with this very text are accepted'), 'audiences');
   for (const [field, source] of Object.entries(claims))
     for (const each of textsOf(source))
-      warn(literal(each, placeholder, '{acc} stands for the addressed account'), 'claims', field);
+      warn(literal(each, inClaims, '{acc} stands for the addressed account'), 'claims', field);
   if (allowHttp)
     warn(
       'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it',
@@ -115,14 +116,33 @@ function keySourceOf({ jwksUrl, discoveryUrl, jwksFile }: IssuerConfig): string 
 }
 
 // In other products, in shells and in documentation, these stand for something else.
-const placeholder =
-  /\$?\{(?!acc\})[^{}]*\}|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@/;
+const signs = [
+  /\$?\{(?!acc\})[^{}]*\}|<[^<>]*>|\$\([\w.-]+\)|\(\([\w.-]+\)\)|%(?:s\b|\(\w+\)s)/,
+  /\$[A-Z_][A-Z0-9_]*|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@|\.\.\.|0{8}-(?:0{4}-){3}0{12}/,
+];
+// Paths may have such words, names of claims $id and $values.
+const inClaims = [
+  ...signs,
+  /\b(?:YOUR[-_][A-Z0-9_-]+|INSERT[-_][A-Z0-9_-]+|[A-Z0-9_]+_HERE|TODO|FIXME|TBD)\b/,
+  /\byour[-_]?(?:account|api|app|audience|client|company|domain|group|host|idp|issuer|org|project|realm|region|server|tenant)[\w-]*/i,
+  /\b(?:change[-_]?me|replace[-_]?(?:me|this|with))(?![a-z])[\w-]*|\bx{4,}(?:-x+)*\b/i,
+];
+const placeholders = [
+  ...inClaims,
+  /(?<!\w)\$[a-z_]\w+/,
+  /(?<=^|\/)\[[a-z][\w -]*\](?=$|\/)/i,
+  /(?<=:\/\/.*\/):[a-z]\w*(?=\/|$)/i,
+];
+const likeAudiences = [/^\*$|\{[^{}]*\}/, ...placeholders];
+const likeTemplate = [/\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/];
+const nothingFills = 'nothing fills it in, and no environment variable is read';
 
 /** In texts other than those that issuerWarnings judges. */
 function placeholderWarnings({ issuers, ...others }: Config): readonly PathProblem[] {
   const unjudged = issuers.map(({ issuer: _, audiences: __, claims: ___, ...rest }) => rest);
   return textsIn({ issuers: unjudged, ...others }, []).flatMap(([path, text]) => {
-    const message = literal(text, placeholder, 'nothing fills it in, and no environment variable is read');
+    const isPath = path[0] === 'routes' || path[0] === 'public' || /^\S+ \//.test(text);
+    const message = literal(text, isPath ? signs : placeholders, nothingFills);
     return message === undefined ? [] : [{ path, message }];
   });
 }
@@ -141,13 +161,8 @@ function textsIn(value: unknown, path: readonly PropertyKey[]): readonly PlacedT
   });
 }
 
-const likeTemplate =
-  /\{(?!acc\})[^{}]*\}?|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/;
-const likeAudiences =
-  /^\*$|\{[^{}]*\}|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|<[^<>]*>|%[A-Z][A-Z0-9_]{2,}%|__[A-Z][A-Z0-9_]*__|@[A-Z][A-Z0-9_]*@/;
-
-function literal(text: string, pattern: RegExp, remedy: string): string | undefined {
-  const found = pattern.exec(text)?.[0];
+function literal(text: string, patterns: readonly RegExp[], remedy: string): string | undefined {
+  const found = patterns.map(each => each.exec(text)?.[0]).find(each => each);
   return found && `has ${quotedPrintable(found)}, which stands for itself: ${remedy}`;
 }
 
