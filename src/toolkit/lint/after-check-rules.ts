@@ -4,7 +4,7 @@ import { isGuarded } from './guard.ts';
 import { filterTypes, readFilterChain } from './http-filter.ts';
 import type { GuardedManager } from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
-import { isKnown } from './not-judged.ts';
+import { isKnown, withoutConfig } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { rewritesToItself } from './route-match.ts';
 import { quoted, type Rules, when } from './rule.ts';
@@ -129,7 +129,7 @@ export const routeRules = {
 
 function lateDanger(type: string, isDiscovered: boolean): string {
   if (isDiscovered) return 'comes from a control plane (`config_discovery`) and can change the request after the check';
-  if (type === '') return 'has no typed_config, without which Envoy 1.40 does not start';
+  if (type === '') return withoutConfig;
   // The last words of the type: `lua.v3.Lua`.
   return `(${quoted(type.split('.').slice(-3).join('.'))}) can change the request after the check`;
 }

@@ -85,15 +85,22 @@ function whyNothing({ managers, resources }: LintModel): string {
     )
   )
     return 'have the check, and no route to a service: Envoy itself answers everything, by redirects for example';
-  return `have no filter that asks account-authz${besideNetworkCheck(resources)}`;
+  return `have no filter that asks account-authz${besideNetworkCheck(partsOf(resources))}`;
 }
 
-function besideNetworkCheck(resources: LintModel['resources']): string {
-  const [network] = partsOf(resources).flatMap(part => part.texts(text => text.endsWith(networkCheck)));
+function besideNetworkCheck(parts: readonly ProtoValue[]): string {
+  const [network] = parts.flatMap(part => part.texts(text => text.endsWith(networkCheck)));
   if (network === undefined) return '';
   const fails =
     network.parent.field('failure_mode_allow').flag() === true ? ', and lets pass what it cannot ask about' : '';
   return `, but a network ext_authz, which asks once for each connection, without a path or a token${fails}`;
+}
+
+/** The filter chain that it is in. */
+function chainAround(at: ProtoValue): readonly ProtoValue[] {
+  const { path } = at;
+  const start = path.indexOf('filters');
+  return start === -1 ? [] : [path.slice(start).reduce(inner => inner.parent, at)];
 }
 
 function isTunnel(upgrade: ProtoValue): boolean {
@@ -124,7 +131,7 @@ function uncheckedManagers(model: LintModel): readonly Finding[] {
     const says =
       open === undefined
         ? ''
-        : `have no check${besideNetworkCheck(model.resources)}, and ${wayOf(open, open.protectedPath)}`;
+        : `have no check${besideNetworkCheck(chainAround(manager.value))}, and ${wayOf(open, open.protectedPath)}`;
     return when(open !== undefined, manager.value.field('http_filters'), says);
   });
 }
@@ -141,7 +148,7 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
       .filter(({ cluster }) => leadsIn(cluster.text()))
       .map(({ cluster: at }) => ({
         at,
-        says: `forwards bytes to the protected service${besideNetworkCheck(model.resources)}`,
+        says: `forwards bytes to the protected service${besideNetworkCheck(chainAround(at))}`,
       }));
   });
 }

@@ -207,7 +207,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.bootstrap.v3.RuntimeLayer': 'name static_layer:StaticRuntime admin_layer',
   'config.core.v3.SocketAddress': 'protocol=TCP address port_value ipv4_compat',
   'type.tracing.v3.CustomTag': 'tag literal environment request_header metadata',
-  'filters.network.http_connection_manager.v3.ResponseMapper': `filter status_code body body_format_override headers_to_add`,
+  'filters.network.http_connection_manager.v3.ResponseMapper': `filter status_code body:Text body_format_override headers_to_add`,
   'config.route.v3.Route': `name match redirect route direct_response metadata decorator typed_per_filter_config non_forwarding_action request_headers_to_add
     request_headers_to_remove response_headers_to_add response_headers_to_remove per_request_buffer_limit_bytes request_body_buffer_limit
     stat_prefix tracing`,
@@ -239,6 +239,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'load_balancing_policies.wrr_locality.v3.WrrLocality': 'endpoint_picking_policy',
   'config.core.v3.SubstitutionFormatString': `text_format text_format_source:FormatText json_format omit_empty_values content_type json_format_options`,
   FormatText: 'inline_string',
+  Text: 'inline_string inline_bytes filename environment_variable watched_directory',
   'config.common.mutation_rules.v3.HeaderMutationRules': '* disallow_expression=never',
   'config.core.v3.HeaderValue': 'key value',
   'config.route.v3.RouteMatch': '* headers connect_matcher=never',
@@ -263,6 +264,10 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
   [/cluster_type|dynamic_forward_proxy|aggregate|lb_subset|subset/, 'reaches addresses under another name'],
   [/formatter|body_format|access_log|tap|otel|open_telemetry/, 'can print headers of the request, the token too'],
   [/internal_address|envoy_internal_address|internal_listener|api_listener|udp/, 'is another way in'],
+  [
+    /^(?:filename|environment_variable)$/,
+    'is a text outside this file, which can print headers of the request, the token too',
+  ],
   [/runtime|rtds/, 'changes the behaviour of Envoy while it runs'],
   [/credential|jwt_authn|oauth2|basic_auth|api_key/, 'reads or sets the token of a request'],
   [/matcher|on_demand|scoped|vhds|rds|ecds/, 'chooses routes or filters in a way that the lint does not follow'],

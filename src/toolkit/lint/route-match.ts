@@ -52,7 +52,10 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
     // Where the lint cannot tell, it takes any path.
     return { takes: () => true, methods, ...unsure, starts: [[]] };
   }
-  const targets = headersNamed(headers, ':path').map(readStringMatcher);
+  const targets = headersNamed(headers, ':path')
+    .map(each => each.field('string_match'))
+    .filter(({ isPresent }) => isPresent)
+    .map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
   return {
     ...paths,
@@ -69,27 +72,29 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
 
 /** By the prefix that its route matches, as Contour writes it. */
 export function rewritesToItself(rewrite: ProtoValue): boolean {
-  if (!/^prefix_?rewrite$/i.test(String(rewrite.path.at(-1)))) return false;
+  const [, kind] = /^(prefix|path)_?rewrite$/i.exec(String(rewrite.path.at(-1))) ?? [];
+  if (kind === undefined) return false;
   const match = rewrite.parent.parent.field('match');
-  const [prefix] = match.present('prefix', 'path_separated_prefix', 'path');
+  const [prefix] = match.present('path', ...(kind === 'prefix' ? ['prefix', 'path_separated_prefix'] : []));
   return prefix?.text() === rewrite.text() && match.field('case_sensitive').flag() !== false;
 }
 
-/** The patterns of the conditions on a header. */
+/** The conditions on a header. */
 function headersNamed(headers: readonly ProtoValue[], name: string): readonly ProtoValue[] {
-  return headers
-    .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
-    .map(each => each.field('string_match'))
-    .filter(({ isPresent }) => isPresent);
+  return headers.filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true);
 }
 
 function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefined {
   const lists = headersNamed(headers, ':method').flatMap(each => {
-    const text = each.field('exact').text() ?? each.field('safe_regex', 'regex').text() ?? '';
+    const matcher = each.field('string_match');
+    // The other two are older, and Envoy 1.40 reads them still.
+    const exact = matcher.field('exact').text() ?? each.field('exact_match').text();
+    const regex = [matcher.field('safe_regex'), each.field('safe_regex_match')].find(({ isPresent }) => isPresent);
+    const text = exact ?? regex?.field('regex').text() ?? '';
     if (!/^\(?[A-Z]+(?:\|[A-Z]+)*\)?$/.test(text)) return [];
     const names = text.replace(/[()]/g, '').split('|');
     // Envoy tells GET and get apart.
-    return [each.field('ignore_case').flag() === true ? names.flatMap(name => [name, name.toLowerCase()]) : names];
+    return [matcher.field('ignore_case').flag() === true ? names.flatMap(name => [name, name.toLowerCase()]) : names];
   });
   return lists.at(0)?.filter(method => lists.every(each => each.includes(method)));
 }
