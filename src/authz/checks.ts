@@ -142,11 +142,9 @@ export const checks = {
   'token-format': {
     token_invalid: {
       'the token is in quotes': 'the client must send the token without quotes',
-      'a word in the place of the token':
-        'the client has no token yet: it sent null, undefined, a placeholder or the like',
-      'another word before the token':
-        'the client must send the token alone after Bearer, and nothing before it elsewhere',
-      'a token in base64 once more': 'the client must decode what it read, of a Secret for example, before it sends it',
+      'a word in the place of the token': 'the client has no token yet: it sent null or a placeholder',
+      'another word before the token': 'the client must send the token alone after Bearer',
+      'a token in base64 once more': 'the client must decode what it has, of a Secret for example',
       'Bearer twice':
         'the client must write Bearer once before the token in Authorization, and nothing before it elsewhere',
       'an opaque token, no JWT':
@@ -229,10 +227,8 @@ export const checks = {
       '{} is a list': 'it is one text: its source must lead to a member of the list, or the issuer must write a string',
       '{} has another type than its source reads': sourceForms,
       '{} has a member that is not a string': sourceForms,
-      '{} has words that single spaces do not separate':
-        'the issuer must write single spaces between them, and none at either end',
-      '{} has words that single commas do not separate':
-        'the issuer must write single commas between them, and none at either end',
+      '{} has words that single spaces do not separate': 'the issuer must write one space between words',
+      '{} has words that single commas do not separate': 'the issuer must write one comma between words',
       'acc names more than {} accounts': 'a token names at most 1,000 different accounts',
       '{} has more than 250 members': 'a token has at most 250 roles and 250 scopes',
       'acc has a dot, and account.dots is off': dotsSwitch,

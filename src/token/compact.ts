@@ -22,9 +22,9 @@ const compactGrammar = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
-  if (headerText === undefined || payloadText === undefined || signature === undefined) return invalid(misuseIn(token));
-  if (![headerText, payloadText, signature].every(isCanonical)) return invalid(misuseIn(token));
+  const [, headerText = '', payloadText = '', signature = ''] = compactGrammar.exec(token) ?? [];
+  const isCompact = headerText !== '' && [headerText, payloadText, signature].every(isCanonical);
+  if (!isCompact) return invalid(misuseIn(token));
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
   if (header.kind === 'problem') return invalid(`header: ${header.problem}`);
   if (!isJsonObject(header.value)) return invalid('header: not an object');

@@ -55,12 +55,13 @@ describe('a challenge', () => {
   it('is of the resource on the routes under its path alone, by whole segments', () => {
     const isOf = (path: string, target: string) =>
       hintOf('token_missing', target, { resource: { path, scopes: undefined } })?.isOfResource;
-    expect(['', '/', '/a', '/a/', '/a/bills', '/b'].map(path => isOf(path, '/a/bills'))).to.deep.equal([
+    expect(['', '/', '/a', '/a/', '/a/bills', '/b', '/a/bil'].map(path => isOf(path, '/a/bills'))).to.deep.equal([
       true,
       true,
       true,
       true,
       true,
+      false,
       false,
     ]);
     expect(['/a/x', '/A', '/a/b'].map(path => isOf(path, '/a/x'))).to.deep.equal([false, false, false]);

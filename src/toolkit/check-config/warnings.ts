@@ -131,7 +131,7 @@ const placeholders = [
   ...inClaims,
   /(?<!\w)\$[a-z_]\w+/,
   /(?<=^|\/)\[[a-z][\w -]*\](?=$|\/)/i,
-  /(?<=:\/\/.*\/):[a-z]\w*(?=\/|$)/i,
+  /(?<=\w\/):[a-z]\w*(?=\/|$)/i,
 ];
 const likeAudiences = [/^\*$|\{[^{}]*\}/, ...placeholders];
 const likeTemplate = [/\{(?!acc\})[^{}]*\}?|<[^<>]*>|\*|(?<=\/)(?:common|organizations|consumers)(?=\/|$)/];

@@ -43,6 +43,7 @@ describe('lint problem', () => {
     const methods = [
       [[], 'every method'],
       [[{ name: ':method', exact_match: 'POST' }], 'POST'],
+      [[{ name: ':method', string_match: { exact: 'GET', ignore_case: true } }], 'GET, get'],
       [[{ name: ':method', safe_regex_match: { regex: 'GET|PUT' } }], 'GET, PUT'],
     ] as const;
     for (const [headers, named] of methods)
@@ -84,6 +85,11 @@ describe('lint problem', () => {
     const exact = (p: Shipped) =>
       Object.assign(p.routes[0], { match: { path }, route: { ...p.routes[0].route, path_rewrite } });
     expect(says(exact)).to.not.include('rewrites the checked path');
+    const inAnyCase = (p: Shipped) => {
+      Object.assign(p.routes[0].route, itself);
+      p.routes[0].match.case_sensitive = false;
+    };
+    expect(says(inAnyCase)).to.include('rewrites the checked path');
     const named = 'has no typed_config, without which Envoy 1.40 does not start';
     expect(says(p => delete p.filters.at(-1).typed_config)).to.deep.equal([named]);
     const unjudged = (edit: (p: Shipped) => unknown) => lintAfter(edit).notJudged.map(({ message }) => message);
