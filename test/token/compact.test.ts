@@ -84,7 +84,7 @@ describe('parseCompactJws', () => {
     ['a.b.c d', 'not three base64url segments'],
   ];
   for (const [text, detail] of misuses) {
-    it(`says of ${JSON.stringify(text.replace(/^eyJ[\w-]+/, 'HEADER'))}: ${detail}`, () => {
+    it(`says of ${JSON.stringify(text.replaceAll(/eyJ[\w-]+/g, 'HEADER'))}: ${detail}`, () => {
       expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail });
     });
   }
