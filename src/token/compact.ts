@@ -59,7 +59,7 @@ const misuses: readonly (readonly [form: RegExp, detail: DetailOf<'token_invalid
   ],
   [/^ZXlK/, 'a token in base64 once more'],
   [/^v\d\.(?:local|public)\./, 'a PASETO, no JWT'],
-  [/(?:\.\.\.|…)$/, 'a token without its last segment'],
+  [/\.\.\.$/, 'a token without its last segment'],
 ];
 
 /** Of a text that is not three segments in canonical base64url. */
