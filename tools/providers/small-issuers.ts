@@ -1,64 +1,20 @@
 // Small issuers: libraries and servers that people make an authorization server of. Each runs as a program of a few lines in its own language
 // and gives a token by its own flow, which takes the entry of docs/providers/others.md to the product.
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { freePorts } from '../../lab/free-ports.ts';
-import { installOnce } from '../../lab/programs.ts';
+import { go, installed, java, type Language, node, python } from './distributions.ts';
 import { decodeToken } from './oauth.ts';
 import { startServer } from './server-process.ts';
 import { type TokenTrial, tryToken } from './token-trial.ts';
 import type { Result } from './trial.ts';
 
-interface Language {
-  readonly install: (folder: string, packages: readonly string[]) => Promise<unknown>;
-  /** The command before the program. */
-  readonly start: string;
-}
-
-const cache = fileURLToPath(new URL('../../.cache/providers/', import.meta.url));
 const programs = fileURLToPath(new URL('issuers/', import.meta.url));
 const page = readFileSync(new URL('../../docs/providers/others.md', import.meta.url), 'utf8');
-const runFile = promisify(execFile);
-const run = (cwd: string, command: string, args: readonly string[]) =>
-  runFile(command, args, { cwd, timeout: 60 * 60_000, maxBuffer: 1 << 26 });
-
-const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps', '--prefix'];
-const node: Language = {
-  start: 'node',
-  install: (folder, packages) => run(folder, 'npm', [...npm, folder, ...packages]),
-};
-const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--target', 'lib'];
-const python: Language = {
-  start: 'python3',
-  install: (folder, packages) => run(folder, 'python3', [...pip, ...packages]),
-};
-/** The program is its own, of a library, or, as `tool`, starts the ones of the packages. */
-const go = (target: '.' | 'tool', start: string): Language => ({
-  start,
-  async install(folder, packages) {
-    await run(folder, 'go', ['mod', 'init', 'trial']);
-    await run(folder, 'go', ['get', ...(target === 'tool' ? ['-tool'] : []), ...packages]);
-    if (target === '.') await run(folder, 'go', ['mod', 'tidy']);
-    await run(folder, 'go', ['build', '-o', './', target]);
-  },
-});
-/** A starter of Spring Boot. */
-const java: Language = {
-  start: "java -cp 'lib/*'",
-  async install(folder, [starter = '', version = '']) {
-    const id = (name: string) => `<groupId>org.springframework.boot</groupId><artifactId>${name}</artifactId>`;
-    const parent = `<parent>${id('spring-boot-starter-parent')}<version>${version}</version></parent>`;
-    const pom = `<modelVersion>4.0.0</modelVersion><artifactId>trial</artifactId>${parent}<dependencies><dependency>${id(starter)}</dependency></dependencies>`;
-    await writeFile(join(folder, 'pom.xml'), `<project>${pom}</project>`);
-    await run(folder, 'mvn', ['-B', '-q', 'dependency:copy-dependencies', '-DoutputDirectory=lib']);
-  },
-};
 const machine = { grant_type: 'client_credentials', client_id: 'billing', client_secret: 'secret' };
 
 interface SmallIssuer extends Pick<TokenTrial, 'initArgs' | 'initCode'> {
@@ -202,12 +158,11 @@ export async function trySmallIssuer(issuerName: string, add: (result: Result) =
   if (found === undefined) throw new Error(`no small issuer ${issuerName}`);
   const { name, language, program, packages, keys = '/keys', tokens = '/token', form = {}, initArgs, initCode } = found;
   const [file = ''] = program.split(' ');
-  const folder = join(cache, `${name.replace(/[/ ,]+/, '-')}-${packages.at(-1)?.replace(/.*[=@]/, '')}`);
-  if (!existsSync(folder))
-    await installOnce(folder, async unfinished => {
-      await copyFile(join(programs, file), join(unfinished, file));
-      await language.install(unfinished, packages);
-    });
+  const version = packages.at(-1)?.replace(/.*[=@]/, '');
+  const folder = await installed(`${name.replace(/[/ ,]+/, '-')}-${version}`, async unfinished => {
+    await copyFile(join(programs, file), join(unfinished, file));
+    await language.install(unfinished, packages);
+  });
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-issuer-'));
   const [port, other] = await freePorts(2);
   const url = `http://127.0.0.1:${port}`;
