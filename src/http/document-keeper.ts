@@ -1,7 +1,7 @@
 // Keeps a document from a URL or a file up to date: runs its state machine, begins and aborts fetches as the state says, wakes it in time, and
 // asks for a refresh when a file of the connection changes. What is read from the document is the caller's: a key set, a revocation list.
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import { type DocumentState, type FetchEnd, isUsable, type LifeEvent, nextWakeMs } from './document-machine.ts';
+import { type DocumentState, type FetchEnded, isUsable, type LifeEvent, nextWakeMs } from './document-machine.ts';
 import type { FetchedDocument, FetchResult, Validator } from './fetch.ts';
 
 /** What a keeper takes from its surroundings; shared by all keepers of a process. */
@@ -14,10 +14,21 @@ export interface KeeperSurroundings {
   readonly random?: (() => number) | undefined;
 }
 
+export interface DocumentStatus {
+  /** `loading`: no document yet; `stale`: one that was not confirmed for maxAgeSeconds, which is not used. */
+  readonly state: 'loading' | 'usable' | 'stale';
+  /** Since the start of the fetch that confirmed it. */
+  readonly ageSeconds: number | undefined;
+  readonly lastResult: 'success' | 'failure' | undefined;
+  readonly lastProblem: string | undefined;
+}
+
+type RefusedDocument = { readonly kind: 'refused'; readonly problem: string };
+
 /** A fetch that has ended, after the state has changed. */
-export interface EndedFetch<Parsed> {
-  /** What came in the document, or why it is refused; undefined where no document came. */
-  readonly parsed: Parsed | undefined;
+interface EndedFetch<Parsed> {
+  /** What came in the document, or why it is refused, or why no document came. */
+  readonly brought: Parsed | Exclude<FetchResult, FetchedDocument>;
   /** Where the document came from, for a conditional request. */
   readonly validator: Validator | undefined;
   /** Wall time, of its start. */
@@ -28,6 +39,7 @@ export interface DocumentKeeper<State, Event> {
   state(): State;
   /** Whether the document was confirmed less than maxAge ago. */
   isUsable(): boolean;
+  status(): DocumentStatus;
   step(event: Event | LifeEvent): void;
   /** Resolves when the fetch in flight has ended, successful or not; undefined before the first one. */
   ended(): Promise<void> | undefined;
@@ -48,22 +60,22 @@ const maxDelayMs = 5_000;
 export function createDocumentKeeper<
   State extends DocumentState,
   Event,
-  Parsed extends { readonly kind: string },
+  Good extends { readonly kind: 'fetched' },
+  Parsed extends Good | RefusedDocument,
 >(options: {
   readonly initial: State;
-  readonly reduce: (state: State, event: Event | LifeEvent, nowMs: number) => State;
+  readonly reduce: (state: State, event: Event | LifeEvent | FetchEnded<Good>, nowMs: number) => State;
   /** Must settle soon after the signal has aborted, and never reject. */
   readonly read: (signal: AbortSignal, validator: Validator | undefined) => Promise<FetchResult>;
-  /** A refused document is a `problem`. Never rejects. */
+  /** Never rejects. */
   readonly parse: (document: FetchedDocument) => Promise<Parsed>;
-  readonly toEvent: (end: FetchEnd, read: FetchResult, parsed: Parsed | undefined) => Event;
   /** The state has changed. Must not throw. */
   readonly onEnded: (ended: EndedFetch<Parsed>) => void;
   /** The first usable document, or the first one after it was too old. */
   readonly onUsable: () => void;
   readonly surroundings: KeeperSurroundings;
 }): DocumentKeeper<State, Event> {
-  const { reduce, read, parse, toEvent, onEnded, onUsable, surroundings } = options;
+  const { reduce, read, parse, onEnded, onUsable, surroundings } = options;
   const { limitFetches, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = surroundings;
   let state = options.initial;
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
@@ -75,7 +87,7 @@ export function createDocumentKeeper<
   const isUsableNow = (): boolean => isUsable(state, monotonicNow());
 
   // Each event changes the state, and a fetch begins or is aborted as the state says.
-  function step(event: Event | LifeEvent): void {
+  function step(event: Event | LifeEvent | FetchEnded<Good>): void {
     const nowMs = monotonicNow();
     const before = state;
     state = reduce(before, event, nowMs);
@@ -96,17 +108,27 @@ export function createDocumentKeeper<
   async function refresh(fetch: number, signal: AbortSignal): Promise<void> {
     const startedWallMs = wallNow();
     const result = await read(signal, isUsableNow() ? validator : undefined);
-    const parsed = result.kind === 'document' ? await parse(result) : undefined;
+    const brought = result.kind === 'document' ? await parse(result) : result;
     if (signal.aborted) return;
     // The validator of a refused document is never used.
-    if (result.kind === 'document' && parsed?.kind !== 'problem') validator = result.validator;
-    step(toEvent({ fetch, jitter: random() }, result, parsed));
-    onEnded({ parsed, validator, startedWallMs });
+    if (result.kind === 'document' && brought.kind === 'fetched') ({ validator } = result);
+    const end = { fetch, jitter: random() };
+    const outcome: Good | RefusedDocument | Exclude<FetchResult, FetchedDocument> = brought;
+    if (outcome.kind === 'problem' || outcome.kind === 'refused')
+      step({ kind: 'failed', problem: outcome.problem, ...end });
+    else step({ ...outcome, ...end });
+    onEnded({ brought, validator, startedWallMs });
   }
 
   return {
     state: () => state,
     isUsable: isUsableNow,
+    status() {
+      const { confirmedMs, lastResult, lastProblem } = state;
+      if (confirmedMs === undefined) return { state: 'loading', ageSeconds: undefined, lastResult, lastProblem };
+      const ageSeconds = (monotonicNow() - confirmedMs) / 1000;
+      return { state: isUsableNow() ? 'usable' : 'stale', ageSeconds, lastResult, lastProblem };
+    },
     step,
     ended: () => inFlight?.done,
     async start(files, seed) {

@@ -37,22 +37,21 @@ export interface DocumentState {
   readonly changed: boolean;
 }
 
-/** What a fetch brought: a good document, a confirmation of the one in force, or neither. */
-export type FetchOutcome =
-  | { readonly kind: 'fetched' | 'notModified' }
-  | { readonly kind: 'failed'; readonly problem: string };
-
-/** `jitter` is a random number from 0 up to, not including, 1. */
-export interface FetchEnd {
-  readonly fetch: number;
-  readonly jitter: number;
-}
+/**
+ * What a fetch brought: a good document, with what the state keeps of it, a confirmation of the one in force, or neither. `jitter` is a random
+ * number from 0 up to, not including, 1.
+ */
+export type FetchEnded<Content extends object = object> = (
+  | ({ readonly kind: 'fetched' } & Content)
+  | { readonly kind: 'notModified' }
+  | { readonly kind: 'failed'; readonly problem: string }
+) & { readonly fetch: number; readonly jitter: number };
 
 export interface LifeEvent {
   readonly kind: 'started' | 'woken' | 'changed' | 'stopped';
 }
 
-export type DocumentEvent = { readonly kind: 'seeded'; readonly ageMs: number } | LifeEvent | (FetchOutcome & FetchEnd);
+type DocumentEvent = { readonly kind: 'seeded'; readonly ageMs: number } | LifeEvent | FetchEnded;
 
 export function createDocumentState<Limits extends DocumentLimits>(limits: Limits) {
   const state = {
@@ -113,12 +112,12 @@ function changed<State extends DocumentState>(state: State, nowMs: number): Stat
   return { ...state, nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) };
 }
 
-function afterFetch<State extends DocumentState>(state: State, event: FetchOutcome & FetchEnd, nowMs: number): State {
+function afterFetch<State extends DocumentState>(state: State, event: FetchEnded, nowMs: number): State {
   const cooled = { ...state, notBeforeMs: nowMs + state.limits.cooldownMs };
   return { ...withResult(cooled, event, nowMs), phase: 'waiting', changed: false };
 }
 
-function withResult<State extends DocumentState>(state: State, event: FetchOutcome & FetchEnd, nowMs: number): State {
+function withResult<State extends DocumentState>(state: State, event: FetchEnded, nowMs: number): State {
   switch (event.kind) {
     case 'failed':
       return afterFailure(state, event.problem, event.jitter, nowMs);

@@ -14,8 +14,8 @@ export interface SeedSettings {
   readonly readOnly: boolean;
   readonly maxAgeMs: number;
   readonly wallNow: () => number;
-  /** Gets the problem of each load and of each write, undefined if there is none. */
-  readonly onResult: (problem: string | undefined) => void;
+  /** Gets the problem of a load or a write. Not repeated until it changes. */
+  readonly onWarning: (problem: string) => void;
 }
 
 export interface DocumentSeed<Content> {
@@ -39,10 +39,16 @@ export function createDocumentSeed<Content extends object>(
     ) => Promise<Content | string>;
   },
 ): DocumentSeed<Content> {
-  const { cacheDirectory, location, version, readOnly, maxBytes, maxAgeMs, wallNow, onResult, restore } = settings;
+  const { cacheDirectory, location, version, readOnly, maxBytes, maxAgeMs, wallNow, onWarning, restore } = settings;
   const path = join(cacheDirectory, `${digestOf(location)}.json`);
   const bytesPath = `${path}l`;
   let writing: Promise<void> = Promise.resolve();
+  let lastProblem: string | undefined;
+
+  function report(problem: string | undefined): void {
+    if (problem !== undefined && problem !== lastProblem) onWarning(problem);
+    lastProblem = problem;
+  }
 
   /** The content, or why it is not used; undefined without a file. */
   async function read(): Promise<(Content & { readonly ageMs: number }) | string | undefined> {
@@ -78,12 +84,12 @@ export function createDocumentSeed<Content extends object>(
     async load() {
       const loaded = await read();
       if (typeof loaded !== 'string') return loaded;
-      onResult(`seed not used: ${loaded}`);
+      report(`seed not used: ${loaded}`);
       return undefined;
     },
     save(fields, confirmedWallMs, bytes) {
       if (readOnly) return;
-      writing = writing.then(async () => onResult(await write(fields, Math.floor(confirmedWallMs), bytes)));
+      writing = writing.then(async () => report(await write(fields, Math.floor(confirmedWallMs), bytes)));
     },
     written: () => writing,
   };

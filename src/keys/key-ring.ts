@@ -10,25 +10,15 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   createDocumentKeeper,
   type DocumentKeeper,
-  type EndedFetch,
+  type DocumentStatus,
   type KeeperSurroundings,
 } from '../http/document-keeper.ts';
-import type { FetchEnd } from '../http/document-machine.ts';
-import type { FetchResult } from '../http/fetch.ts';
 import type { ProxySettings } from '../http/proxy.ts';
-import {
-  type KeySet,
-  type KeySetProblem,
-  maxKidLength,
-  parseKeySet,
-  type SkippedKey,
-  type VerificationKey,
-} from './jwks.ts';
+import { type KeySet, maxKidLength, parseKeySet, type SkippedKey, type VerificationKey } from './jwks.ts';
 import { createKeySeed, type InheritedKeys } from './key-seed.ts';
 import {
   answerNow,
   createKeySetState,
-  type FetchEnded,
   fixedLimits,
   type KeySetEvent,
   type KeySetState,
@@ -60,16 +50,10 @@ export interface IssuerRing {
   status(): KeyRingStatus;
 }
 
-export interface KeyRingStatus {
+export interface KeyRingStatus extends DocumentStatus {
   readonly issuer: string;
-  /** `loading`: no set yet; `stale`: a set not confirmed for maxAgeSeconds, which is not used. */
-  readonly state: 'loading' | 'usable' | 'stale';
   /** The number of usable keys. */
   readonly keys: number;
-  /** Since the start of the fetch that confirmed the set. */
-  readonly ageSeconds: number | undefined;
-  readonly lastResult: 'success' | 'failure' | undefined;
-  readonly lastProblem: string | undefined;
   /** The kids of the usable keys. */
   readonly kids: readonly string[];
   /** The keys of the last document that are not used, with reasons. */
@@ -131,13 +115,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
   const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
-  let lastWarning: string | undefined;
-  const onResult = (problem: string | undefined): void => {
-    if (problem !== undefined && problem !== lastWarning) observer.onWarning({ issuers, problem });
-    lastWarning = problem;
-  };
+  const onWarning = (problem: string): void => observer.onWarning({ issuers, problem });
   const { cacheDirectory } = settings;
-  const seeding = { issuers, location, algorithms, readOnly: options.seedReadOnly, maxAgeMs, wallNow, onResult };
+  const seeding = { issuers, location, algorithms, readOnly: options.seedReadOnly, maxAgeMs, wallNow, onWarning };
   // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
   const hasSeed = cacheDirectory !== undefined && jwksFile === undefined;
   const seed = hasSeed ? createKeySeed({ ...seeding, cacheDirectory }) : undefined;
@@ -153,25 +133,24 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     async parse(document) {
       const previous = keeper.state().set.keys.keys();
       const parsed = await parseKeySet(document.bytes, algorithms, { ...document, previous });
-      if (parsed.kind === 'keySet' || document.place === undefined) return parsed;
-      return { ...parsed, problem: `${document.place}: ${parsed.problem}` };
+      if (parsed.kind === 'keySet') return { kind: 'fetched', set: parsed, skipped: parsed.skipped };
+      const problem = document.place === undefined ? parsed.problem : `${document.place}: ${parsed.problem}`;
+      return { kind: 'refused', problem, skipped: parsed.skipped };
     },
-    toEvent,
-    onEnded,
+    onEnded({ brought, startedWallMs }) {
+      if (brought.kind === 'fetched') ({ publicJwks } = brought.set);
+      const { set, lastResult = 'failure', lastProblem: problem } = state();
+      if (lastResult === 'success') seed?.save(publicJwks, startedWallMs);
+      const found = brought.kind === 'fetched' || brought.kind === 'refused' ? brought.skipped : skipped;
+      const isNews = brought.kind === 'refused' || !isDeepStrictEqual(found, skipped);
+      skipped = found;
+      const keys = hasUsableKeys() ? set.keys.size : 0;
+      observer.onRefresh({ issuers, result: lastResult, problem, keys, skipped: isNews ? skipped : undefined });
+    },
     onUsable: () => observer.onUsable(issuers),
     surroundings: options,
   });
   const { state, step, isUsable: hasUsableKeys } = keeper;
-
-  function onEnded({ parsed, startedWallMs }: EndedFetch<KeySet | KeySetProblem>): void {
-    if (parsed?.kind === 'keySet') ({ publicJwks } = parsed);
-    const { set, lastResult = 'failure', lastProblem: problem } = state();
-    if (lastResult === 'success') seed?.save(publicJwks, startedWallMs);
-    const isNews = parsed?.kind === 'problem' || (parsed && !isDeepStrictEqual(parsed.skipped, skipped));
-    if (parsed !== undefined) skipped = parsed.skipped;
-    const keys = hasUsableKeys() ? set.keys.size : 0;
-    observer.onRefresh({ issuers, result: lastResult, problem, keys, skipped: isNews ? skipped : undefined });
-  }
 
   // What an issuer asks.
 
@@ -202,19 +181,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   function status(issuer: string): KeyRingStatus {
-    const nowMs = monotonicNow();
-    const { set, confirmedMs, lastResult, lastProblem } = state();
-    const usable = hasUsableKeys();
-    return {
-      issuer,
-      state: confirmedMs === undefined ? 'loading' : usable ? 'usable' : 'stale',
-      keys: usable ? set.keys.size : 0,
-      ageSeconds: confirmedMs === undefined ? undefined : (nowMs - confirmedMs) / 1000,
-      lastResult,
-      lastProblem,
-      kids: usable ? [...set.kids] : [],
-      skipped,
-    };
+    const { state: is, ageSeconds, lastResult, lastProblem } = keeper.status();
+    const { keys, kids } = is === 'usable' ? state().set : { keys: new Map(), kids: [] };
+    return { issuer, state: is, keys: keys.size, ageSeconds, lastResult, lastProblem, kids: [...kids], skipped };
   }
 
   const isInForce = (key: VerificationKey): boolean => hasUsableKeys() && state().set.keys.has(key);
@@ -248,10 +217,4 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     },
     stop,
   };
-}
-
-function toEvent(end: FetchEnd, read: FetchResult, parsed: KeySet | KeySetProblem | undefined): FetchEnded {
-  if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed, ...end };
-  const { kind, problem } = { problem: '', ...read, ...parsed };
-  return kind === 'problem' ? { kind: 'failed', problem, ...end } : { kind: 'notModified', ...end };
 }

@@ -11,7 +11,7 @@ import {
   createDocumentState,
   type DocumentLimits,
   type DocumentState,
-  type FetchEnd,
+  type FetchEnded,
   isUsable,
   type LifeEvent,
   reduceDocument,
@@ -51,18 +51,13 @@ export interface KeySetState extends DocumentState {
   readonly knownAbsent: ReadonlySet<string>;
 }
 
-type FetchOutcome =
-  | { readonly kind: 'fetched'; readonly set: Keys }
-  | { readonly kind: 'notModified' }
-  | { readonly kind: 'failed'; readonly problem: string };
-
-export type FetchEnded = FetchOutcome & FetchEnd;
+type KeysFetched = FetchEnded<{ readonly kind: 'fetched'; readonly set: Keys }>;
 
 export type KeySetEvent =
   | { readonly kind: 'seeded'; readonly set: Keys; readonly ageMs: number }
   | LifeEvent
   | { readonly kind: 'asked'; readonly kid: string }
-  | FetchEnded;
+  | KeysFetched;
 
 /** In the usable set, not at the issuer, or undecidable now. */
 export type KidAnswer =
@@ -143,7 +138,7 @@ function remember({ limits, askedDuringFetch, askedBeforeFetch }: KeySetState, k
 }
 
 /** The set, the kids, and the backoff of early refreshes after a fetch that led from one state to the next. */
-function afterFetch(before: KeySetState, next: KeySetState, event: FetchEnded, nowMs: number): KeySetState {
+function afterFetch(before: KeySetState, next: KeySetState, event: KeysFetched, nowMs: number): KeySetState {
   const paced = { ...next, ...earlyPace(before, next, event, nowMs), askedBeforeFetch: [] };
   // The kids were answered 503 and the retry is scheduled; a fetch for them would defeat the backoff.
   if (next.lastResult === 'failure') return { ...paced, askedDuringFetch: [] };
@@ -165,7 +160,7 @@ function afterFetch(before: KeySetState, next: KeySetState, event: FetchEnded, n
 function earlyPace(
   before: KeySetState,
   { notBeforeMs }: KeySetState,
-  event: FetchEnded,
+  event: KeysFetched,
   nowMs: number,
 ): Pick<KeySetState, 'earlyFetchesWithoutNews' | 'earlyNotBeforeMs'> {
   // A changed set, or a usable one where there was none.

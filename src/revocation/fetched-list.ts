@@ -3,22 +3,25 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DetailOf } from '../authz/checks.ts';
 import { createDigest } from '../files/file-watch.ts';
-import { createDocumentKeeper, type DocumentKeeper, type KeeperSurroundings } from '../http/document-keeper.ts';
+import {
+  createDocumentKeeper,
+  type DocumentKeeper,
+  type DocumentStatus,
+  type KeeperSurroundings,
+} from '../http/document-keeper.ts';
 import {
   createDocumentState,
   type DocumentLimits,
   type DocumentState,
-  type FetchEnd,
-  type FetchOutcome,
+  type FetchEnded,
   type LifeEvent,
   reduceDocument,
 } from '../http/document-machine.ts';
 import { createDocumentSeed } from '../http/document-seed.ts';
 import { type ConnectionFiles, connectionFiles, createGet, withinTime } from '../http/document-source.ts';
-import type { FetchedDocument, FetchResult, Validator } from '../http/fetch.ts';
+import type { FetchedDocument, Validator } from '../http/fetch.ts';
 import type { ProxySettings } from '../http/proxy.ts';
 import { printable } from '../text/printable.ts';
-import { type Problem, problem } from '../text/problem.ts';
 import { withoutQuery } from '../text/url.ts';
 import { createListReader, type LineProblem } from './list-reader.ts';
 import type { RevocationList } from './revocation-list.ts';
@@ -38,16 +41,10 @@ export interface ListUnavailable {
   readonly detail: DetailOf<'revocation_unavailable'>;
 }
 
-export interface FetchedListStatus {
+export interface FetchedListStatus extends DocumentStatus {
   /** Without its query, which may have a secret. */
   readonly url: string;
-  /** `loading`: no list yet; `stale`: one that was not confirmed for maxAgeSeconds, which is not used. */
-  readonly state: 'loading' | 'usable' | 'stale';
   readonly entries: number;
-  /** Since the start of the fetch that confirmed the list. */
-  readonly ageSeconds: number | undefined;
-  readonly lastResult: 'success' | 'failure' | undefined;
-  readonly lastProblem: string | undefined;
 }
 
 /** Must not throw. */
@@ -98,18 +95,18 @@ interface ListState extends DocumentState {
 type ListEvent =
   | { readonly kind: 'seeded'; readonly ageMs: number; readonly content: ListContent }
   | LifeEvent
-  | ListEnd;
-
-type ListEnd = FetchOutcome & FetchEnd & { readonly content?: ListContent };
+  | FetchEnded<GoodList>;
 
 interface GoodList {
-  readonly kind: 'list';
+  readonly kind: 'fetched';
   readonly content: ListContent;
   /** Undefined for those that are in force already. */
   readonly bytes: Uint8Array | undefined;
 }
 
-interface RefusedList extends Problem {
+interface RefusedList {
+  readonly kind: 'refused';
+  readonly problem: string;
   readonly lines: readonly LineProblem[];
 }
 
@@ -143,7 +140,6 @@ export function createFetchedList(
   const [maxAgeMs, timeoutMs] = [settings.maxAgeSeconds * 1000, settings.timeoutSeconds * 1000];
   const shownUrl = withoutQuery(url);
   const get = createGet(settings, url, { proxy, timeoutMs, maxBytes, accept: '*/*' });
-  let lastWarning: string | undefined;
   const seed =
     cacheDirectory === undefined
       ? undefined
@@ -155,10 +151,7 @@ export function createFetchedList(
           readOnly: options.seedReadOnly,
           maxAgeMs,
           wallNow,
-          onResult(found) {
-            if (found !== undefined && found !== lastWarning) observer.onWarning(found);
-            lastWarning = found;
-          },
+          onWarning: observer.onWarning,
           restore: restoreList,
         });
   let validator: Validator | undefined;
@@ -171,13 +164,12 @@ export function createFetchedList(
     reduce,
     read: (signal, condition) => withinTime(timeoutMs, signal, limited => get(url, condition, limited)),
     parse: document => parseList(document, keeper.state().content),
-    toEvent,
     onUsable: observer.onUsable,
     surroundings: options,
-    onEnded({ parsed, startedWallMs, validator: found }) {
+    onEnded({ brought, startedWallMs, validator: found }) {
       const { lastResult, lastProblem, content } = keeper.state();
       validator = found;
-      const bytes = parsed?.kind === 'list' ? parsed.bytes : undefined;
+      const bytes = brought.kind === 'fetched' ? brought.bytes : undefined;
       const isDue = monotonicNow() - savedMs >= Math.min(maxSeedDelayMs, maxAgeMs / 10);
       if (lastResult === 'success' && (bytes !== undefined || isDue)) {
         savedMs = monotonicNow();
@@ -186,7 +178,7 @@ export function createFetchedList(
       observer.onFetched({
         change: bytes !== undefined && hadContent ? 'other list' : undefined,
         problem: lastResult === 'success' ? undefined : (lastProblem ?? 'not named'),
-        lines: parsed?.kind === 'problem' ? parsed.lines : [],
+        lines: brought.kind === 'refused' ? brought.lines : [],
       });
       hadContent = content !== undefined;
     },
@@ -199,7 +191,7 @@ export function createFetchedList(
     const bytes = await read(maxBytes);
     if (!(bytes instanceof Uint8Array)) return bytes ?? 'damaged';
     const found = await parseList({ kind: 'document', bytes }, undefined);
-    if (found.kind === 'problem') return found.problem;
+    if (found.kind === 'refused') return found.problem;
     const etag = field('etag');
     if (found.content.digest !== field('digest')) return 'damaged';
     return { ...found.content, validator: typeof etag === 'string' ? { url, etag } : undefined };
@@ -221,15 +213,8 @@ export function createFetchedList(
       return content !== undefined && keeper.isUsable() ? content.list : unavailable();
     },
     status() {
-      const { confirmedMs, content, lastResult, lastProblem } = keeper.state();
-      return {
-        url: shownUrl,
-        state: confirmedMs === undefined ? 'loading' : keeper.isUsable() ? 'usable' : 'stale',
-        entries: content?.list.entries ?? 0,
-        ageSeconds: confirmedMs === undefined ? undefined : (monotonicNow() - confirmedMs) / 1000,
-        lastResult,
-        lastProblem,
-      };
+      const { state, ...others } = keeper.status();
+      return { url: shownUrl, state, entries: keeper.state().content?.list.entries ?? 0, ...others };
     },
     exportList(other) {
       const { content, confirmedMs = 0 } = keeper.state();
@@ -261,12 +246,6 @@ function reduce(state: ListState, event: ListEvent, nowMs: number): ListState {
   return next !== state && 'content' in event ? { ...next, content: event.content } : next;
 }
 
-function toEvent(end: FetchEnd, read: FetchResult, parsed: GoodList | RefusedList | undefined): ListEnd {
-  if (parsed?.kind === 'list') return { kind: 'fetched', content: parsed.content, ...end };
-  const { kind, problem: text } = { problem: '', ...read, ...parsed };
-  return kind === 'problem' ? { kind: 'failed', problem: text, ...end } : { kind: 'notModified', ...end };
-}
-
 const sliceBytes = 64 * 1024;
 
 /** Slice by slice: calls are answered between two. The bytes that are in force already are not read again. */
@@ -280,22 +259,22 @@ async function parseList(
   if (inForce !== undefined) {
     const digest = createDigest();
     await inSlices(whole, digest.add);
-    if (digest.text() === inForce.digest) return { kind: 'list', content: inForce, bytes: undefined };
+    if (digest.text() === inForce.digest) return { kind: 'fetched', content: inForce, bytes: undefined };
   }
   const reader = createListReader();
   await inSlices(whole, reader.add);
   const read = reader.end();
   if (read.kind === 'revocations') {
     const { list, digest } = read;
-    return { kind: 'list', content: { list, digest }, bytes };
+    return { kind: 'fetched', content: { list, digest }, bytes };
   }
   const [{ line, member, message } = { line: 1, message: 'invalid' }] = read.problems;
   const type = line === 1 && member === undefined && mediaType !== undefined ? `${printable(mediaType)}, ` : '';
   return refused(`${type}line ${line} ${member === undefined ? '' : `${member} `}${message}`, read.problems);
 }
 
-function refused(text: string, lines: readonly LineProblem[]): RefusedList {
-  return { ...problem(text), lines };
+function refused(problem: string, lines: readonly LineProblem[]): RefusedList {
+  return { kind: 'refused', problem, lines };
 }
 
 async function inSlices(bytes: Buffer, read: (slice: Buffer) => void): Promise<void> {

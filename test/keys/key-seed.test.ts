@@ -38,7 +38,7 @@ describe('key seed', () => {
       readOnly: false,
       maxAgeMs: 1_000,
       wallNow: () => 2_000,
-      onResult: problem => {
+      onWarning: problem => {
         result = problem;
       },
       ...overrides,
