@@ -9,11 +9,7 @@ import { comparePlaces } from './places.ts';
 import { oneOrAll, type Row, whens, withExample } from './row.ts';
 import { compareSettings } from './settings.ts';
 
-export interface Comparison {
-  readonly more: readonly Row[];
-  readonly less: readonly Row[];
-  readonly other: readonly Row[];
-  readonly unordered: readonly Row[];
+export interface Comparison extends Readonly<Record<Row['kind'], readonly Row[]>> {
   readonly complete: boolean;
   /** What was not compared. */
   readonly leftOut?: string;
@@ -165,12 +161,11 @@ function rowsOf(
     };
     if (sent === undefined) return row;
     const [scope] = scopes ?? [];
-    const isNegative = scope === '*';
     const asked = examples.toCases({
       sent,
       method: own[0] ?? methods[0] ?? 'GET',
       role: roles[0] ?? unknownName(configs, 'roles'),
-      scope: isNegative ? undefined : scope,
+      scope: scope === '*' ? undefined : scope,
     });
     return withExample(row, asked, examples);
   });

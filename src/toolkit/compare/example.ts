@@ -71,7 +71,7 @@ export function createExamples(configs: Both<Config>, literals: ReadonlySet<stri
   const taken = new Set([...literals, ...labels]);
   const isSound = (name: string): name is Account => grammars.every(grammar => isAccount(name, grammar));
   const free = (names: readonly string[]): readonly Account[] =>
-    names.flatMap(name => (isSound(name) && !taken.has(name.toLowerCase()) ? name : [])) as readonly Account[];
+    names.filter(isSound).filter(name => !taken.has(name.toLowerCase()));
   const candidatesOf = (pair: readonly IssuerConfig[], stem: string): readonly Account[] => {
     const entries = pair.flatMap(({ accounts }) => accounts).filter(entry => !entry.startsWith('!'));
     const named = entries.map(entry => (entry.endsWith('*') ? `${entry.slice(0, -1)}${stem}` : entry));

@@ -95,14 +95,12 @@ export function createPathClasses(configs: Both<Config>): PathClasses {
   }
   setShapes(top, new Map());
 
-  const root: ClassNode = { literals: new Map(), other: undefined, pathClass: undefined };
+  const root = createClassNode();
   return {
     templates,
     root,
     literals,
-    visit(visit) {
-      walk(top, root, visit);
-    },
+    visit: visit => walk(top, root, visit),
   };
 }
 
@@ -124,8 +122,9 @@ function walk(top: TemplateNode, root: ClassNode, visit: (pathClass: PathClass) 
     const open = [...exact, ...loose.flatMap(nodes => nodes.map(({ node }) => node))];
     const found = new Map(open.flatMap(({ children }) => [...children]));
     for (const text of found.keys()) {
-      const child = at && childOf(at, text);
-      if (!follow(step(reached, text), child, [...segments, { kind: 'literal', text }], subtrees)) return false;
+      const child = createClassNode();
+      at?.literals.set(text, child);
+      if (!follow(step(reached, text), at && child, [...segments, { kind: 'literal', text }], subtrees)) return false;
     }
     const folds = new Set<string>();
     for (const literal of found.keys()) {
@@ -138,7 +137,7 @@ function walk(top: TemplateNode, root: ClassNode, visit: (pathClass: PathClass) 
       }
     }
     const name = open.find(({ parameter }) => parameter !== undefined)?.parameter?.text ?? 'any';
-    const child = at && { literals: new Map<string, ClassNode>(), other: undefined, pathClass: undefined };
+    const child = at && createClassNode();
     if (at !== undefined) at.other = child;
     return follow(step(reached, undefined), child, [...segments, { kind: 'other', name, apartFrom: found }], subtrees);
   }
@@ -160,10 +159,8 @@ function walk(top: TemplateNode, root: ClassNode, visit: (pathClass: PathClass) 
   }
 }
 
-function childOf(at: ClassNode, text: string): ClassNode {
-  const child = { literals: new Map<string, ClassNode>(), other: undefined, pathClass: undefined };
-  at.literals.set(text, child);
-  return child;
+function createClassNode(): ClassNode {
+  return { literals: new Map(), other: undefined, pathClass: undefined };
 }
 
 /** Mirrors the walk of `matchRoutes`, for both configurations at once. Undefined: a segment that is no literal. */

@@ -97,7 +97,7 @@ interface Permitted {
 }
 
 const wideSegment = '%C3%A9t%C3%A9';
-export const anyIssuer = compileIssuerAccounts(['*']);
+const anyIssuer = compileIssuerAccounts(['*']);
 
 /** Those that `*` stands for, those that either configuration names, and one that is neither. */
 export function methodsIn(configs: Both<Config>): readonly string[] {

@@ -100,13 +100,10 @@ function hostQuestions(configs: Both<Config>, own: string, foreign: string): rea
     toHostEntries(hosts, parameter).map((entry, i) => ({ entry, text: hosts[i] ?? '' })),
   );
   const questions = listed.flatMap(({ entry, text }): readonly Question[] => {
-    if (entry.kind === 'literal')
-      return (['own', 'several'] as const).map(mode => ({ setting, entry: text, mode, caller: { host: entry.host } }));
-    return [
-      { setting, entry: text, mode: 'own', caller: { host: `${own}${entry.parent}` } },
-      { setting, entry: text, mode: 'another', caller: { host: `${foreign}${entry.parent}` } },
-      { setting, entry: text, mode: 'several', caller: { host: `${own}${entry.parent}` } },
-    ];
+    const ask = (mode: Question['mode'], host: string): Question => ({ setting, entry: text, mode, caller: { host } });
+    if (entry.kind === 'literal') return [ask('own', entry.host), ask('several', entry.host)];
+    const [ofOwn, ofForeign] = [`${own}${entry.parent}`, `${foreign}${entry.parent}`];
+    return [ask('own', ofOwn), ask('another', ofForeign), ask('several', ofOwn)];
   });
   const unlisted = { setting, entry: '*', mode: 'own', caller: { host: 'unlisted.invalid' } } as const;
   return lists.includes(undefined) ? [...questions, unlisted] : questions;

@@ -1,9 +1,8 @@
 // Prints a comparison for people, and as tables for a pull request.
 import { printable, replaceUnprintable, toYamlEscape } from '../../text/printable.ts';
 import type { Comparison } from './comparison.ts';
-import { listOf, methodsText, type Row, scopeText, someOf, toText, valueText } from './row.ts';
+import { kinds, listOf, methodsText, type Row, scopeText, someOf, toText, valueText } from './row.ts';
 
-const kinds = ['more', 'less', 'other', 'unordered'] as const;
 const maxTextLength = 4096;
 
 export function toReport(comparison: Comparison): string {
@@ -27,7 +26,7 @@ export function toJson(comparison: Comparison): string {
 /** What GitHub takes as a comment is 65,536 characters long. */
 const maxMarkdown = 60_000;
 
-const titles: Readonly<Record<(typeof kinds)[number], string>> = {
+const titles: Readonly<Record<Row['kind'], string>> = {
   more: 'Allows more',
   less: 'Allows less',
   other: 'Answers otherwise',

@@ -4,8 +4,10 @@ import { printable } from '../../text/printable.ts';
 import type { AskedCase, Example, Examples } from './example.ts';
 import type { Mode } from './permissions.ts';
 
+export const kinds = ['more', 'less', 'other', 'unordered'] as const;
+
 export interface Row {
-  readonly kind: 'more' | 'less' | 'other' | 'unordered';
+  readonly kind: (typeof kinds)[number];
   /** As tokens write it; several: each of them. */
   readonly role?: string | readonly string[];
   /** One of which a token has; `*` with `!`: any but these, or none. */

@@ -2,12 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Direction, directionOf } from '../../config/directions.ts';
 import type { Config } from '../../config/schema.ts';
-import { isJsonObject, memberOf } from '../../json/strict-json.ts';
+import { isJsonObject, itemsOf, memberOf } from '../../json/strict-json.ts';
 import { normalizeTokenType } from '../../token/verifier.ts';
 import type { Both } from './path-classes.ts';
+import type { Row } from './row.ts';
 
 export interface SettingChange {
-  readonly kind: 'more' | 'less' | 'other' | 'unordered';
+  readonly kind: Row['kind'];
   /** As `check-config` names places: `issuers[0].audiences`. */
   readonly setting: string;
   /** Values, of a list those that the other side lacks; null: none. */
@@ -37,7 +38,7 @@ function changesIn(path: string, place: string, before: unknown, after: unknown)
   if (isDeepStrictEqual(before, after)) return [];
   const direction = directionOf(path);
   const name = names[path];
-  if (name !== undefined) return ofNamedItems(path, name, listOf(before), listOf(after));
+  if (name !== undefined) return ofNamedItems(path, name, itemsOf(before), itemsOf(after));
   const haveMembers = isJsonObject(before) && isJsonObject(after);
   const isWhole = !haveMembers || direction === 'policy' || direction === 'operator';
   if (direction !== undefined && isWhole) return ofSetting(direction, place, before, after);
@@ -80,7 +81,7 @@ function isServed(item: unknown, others: readonly unknown[]): boolean {
 
 function toPublic(item: unknown) {
   const path = memberOf(item, 'methods') === undefined ? '' : String(memberOf(item, 'path'));
-  return { path, methods: listOf(memberOf(item, 'methods')), characters: memberOf(item, 'characters') };
+  return { path, methods: itemsOf(memberOf(item, 'methods')), characters: memberOf(item, 'characters') };
 }
 
 function shown(item: unknown, name: string): unknown {
@@ -95,7 +96,7 @@ function ofSetting(direction: Direction, setting: string, before: unknown, after
   if (direction === 'policy' || direction === 'operator') return [];
   if (direction === 'other' || direction === 'unordered') return change(direction);
   if (Array.isArray(before) || Array.isArray(after))
-    return compareLists(direction, setting, listOf(before), listOf(after));
+    return compareLists(direction, setting, itemsOf(before), itemsOf(after));
   if (typeof direction === 'object')
     return change(direction.indexOf(String(after)) > direction.indexOf(String(before)) ? 'more' : 'less');
   // A time that comes or goes with the setting that it is about, which has its own row.
@@ -147,8 +148,4 @@ function isIdle(entry: string, others: readonly string[]): boolean {
 
 function listed(items: readonly unknown[]): unknown {
   return items.length === 0 ? null : items.length === 1 ? items[0] : items;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
