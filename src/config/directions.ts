@@ -87,8 +87,7 @@ export const directions: Readonly<Record<string, Direction>> = {
 
 /** Of the setting itself, or of one that it is a part of. */
 export function directionOf(path: string): Direction | undefined {
-  const isIn = (key: string): boolean =>
-    [key, `${key}.`, `${key}[`].some((start, i) => (i === 0 ? path === start : path.startsWith(start)));
+  const isIn = (key: string): boolean => path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`);
   const whole = Object.keys(directions).find(key => key.endsWith('*') && isIn(key.slice(0, -1)));
   return directions[path] ?? (whole === undefined ? undefined : directions[whole]);
 }

@@ -14,8 +14,8 @@ import {
   secureKeyUrlPattern,
 } from './value-schemas.ts';
 
-const defaultRefreshSeconds = 5;
-const defaultMaxAgeSeconds = 3600;
+/** Of a list by URL: one of a file has none of these settings. */
+const defaults = { refreshSeconds: 5, maxAgeSeconds: 3600, allowHttp: false };
 
 export const revocation = mapping({
   file: fileName().exactOptional().meta({
@@ -27,11 +27,11 @@ export const revocation = mapping({
       'URL of the same list: https, or http to loopback, or to any host with allowHttp. At most 32 MiB. Exactly one of file and url.',
   }),
   refreshSeconds: integer(1, 3600).exactOptional().meta({
-    default: defaultRefreshSeconds,
+    default: defaults.refreshSeconds,
     description: 'Time between two fetches of url, in seconds; jitter only shortens it.',
   }),
   maxAgeSeconds: integer(1).exactOptional().meta({
-    default: defaultMaxAgeSeconds,
+    default: defaults.maxAgeSeconds,
     description:
       'A list by url that was not confirmed for this long cannot decide (503), in seconds. At least refreshSeconds.',
   }),
@@ -50,7 +50,7 @@ export const revocation = mapping({
       'A token that is sent as Authorization: Bearer to url. Read for each fetch. The file need not exist yet.',
   }),
   allowHttp: z.boolean().exactOptional().meta({
-    default: false,
+    default: defaults.allowHttp,
     description: 'Whether url may be http to any host, for a mesh that encrypts.',
   }),
 })
@@ -63,12 +63,7 @@ export const revocation = mapping({
   }, evenIfInvalid)
   .superRefine(
     (list: unknown, context) =>
-      requireAtLeast(
-        { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds, ...(isJsonObject(list) && list) },
-        'maxAgeSeconds',
-        'refreshSeconds',
-        context,
-      ),
+      requireAtLeast({ ...defaults, ...(isJsonObject(list) && list) }, 'maxAgeSeconds', 'refreshSeconds', context),
     evenIfInvalid,
   )
   .meta({
@@ -80,11 +75,9 @@ export const revocation = mapping({
     if: { properties: { allowHttp: { const: true } }, required: ['allowHttp'] },
     else: { properties: { url: { pattern: secureKeyUrlPattern } } },
   })
-  .transform(({ file = '', url, ...settings }) => {
-    if (url === undefined) return { file, url };
-    const times = { refreshSeconds: defaultRefreshSeconds, maxAgeSeconds: defaultMaxAgeSeconds };
-    return { url, ...times, allowHttp: false, ...settings };
-  });
+  .transform(({ file = '', url, ...settings }) =>
+    url === undefined ? { file, url } : { url, ...defaults, ...settings },
+  );
 
 function requireOneList(list: unknown, context: z.RefinementCtx): void {
   if (!isJsonObject(list)) return;
