@@ -46,22 +46,19 @@ const jsonBounds = { maxDepth: 64, maxValues: 10_000 };
 
 /** A server may repeat what it was sent, in a name that is printed or kept. Bytes change only where it does. */
 function withoutOwn(secret: string, document: Extract<FetchResult, { kind: 'document' }>): FetchResult {
-  const { bytes, mediaType } = document;
-  const type = mediaType && String(withoutSecret(mediaType, secret));
+  const mediaType = document.mediaType && String(withoutSecret(document.mediaType, secret));
+  return { ...document, bytes: bytesWithout(secret, document.bytes), mediaType };
+}
+
+function bytesWithout(secret: string, bytes: Uint8Array): Uint8Array {
   const json = parseBoundedJson(bytes, jsonBounds);
   if (json.kind === 'value') {
     const value = withoutSecret(json.value, secret);
-    const isSame = isDeepStrictEqual(value, json.value);
-    return { ...document, bytes: isSame ? bytes : Buffer.from(JSON.stringify(value)), mediaType: type };
+    return isDeepStrictEqual(value, json.value) ? bytes : Buffer.from(JSON.stringify(value));
   }
   // JSON Lines, or nothing that is read. No character of a token has a meaning there.
   const text = Buffer.from(bytes);
-  const isSame = !text.includes(secret);
-  return {
-    ...document,
-    bytes: isSame ? bytes : Buffer.from(text.toString().replaceAll(secret, leftOut)),
-    mediaType: type,
-  };
+  return text.includes(secret) ? Buffer.from(text.toString().replaceAll(secret, leftOut)) : bytes;
 }
 
 /** RFC 6750 section 2.1. A line end after it does not belong to it. */
