@@ -91,7 +91,7 @@ export function readToken(
     place = each;
   }
   if (socket !== undefined && tokens > 1) return refusal('request_invalid', 'a token beside that of a subprotocol');
-  token ??= refusal('token_missing', places[0]?.absent(headers) ?? 'no Authorization');
+  token ??= refusal('token_missing', expectedPlace(places, headers)?.absent(headers) ?? 'no Authorization');
   const otherCookies = removedCookies.size === 0 ? undefined : cookiesWithout(removedCookies, cookies);
   if (typeof otherCookies === 'object') return otherCookies;
   const otherSubprotocols = forward ? undefined : socket?.otherSubprotocols?.(headers);
@@ -101,6 +101,12 @@ export function readToken(
   if (otherSubprotocols !== undefined) rewrites.push([subprotocolHeader, otherSubprotocols]);
   const isOfPage = place?.cookie !== undefined || place?.otherSubprotocols !== undefined;
   return { kind: 'token', token, isOfPage, rewrites };
+}
+
+/** A page that offers subprotocols can send no other header. */
+function expectedPlace(places: readonly TokenPlace[], headers: RequestHeaders): TokenPlace | undefined {
+  const isOffer = headers.get(subprotocolHeader) !== undefined && isWebSocket(headers);
+  return places.find(({ otherSubprotocols }) => isOffer && otherSubprotocols !== undefined) ?? places[0];
 }
 
 /** The header lines that carry a token in this place; with a subprotocol, those of its handshake. */

@@ -66,6 +66,8 @@ describe('readToken', () => {
     ['no token after the scheme', { authorization: 'Bearer', cookie: 'token=c' }],
     ['no token in its header', { authorization: 'Bearer a' }, [{ header: 'x-token' }]],
     ['no token in its cookie', { authorization: 'Bearer a' }, [{ cookie: 'token' }]],
+    ['no token in its subprotocol', socket('Bearer, d')],
+    ['no Authorization', socket('Bearer, d'), ['authorization']],
     ...[
       { connection: 'keep-alive' },
       { connection: [] },

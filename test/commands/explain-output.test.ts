@@ -329,7 +329,7 @@ describe('output of explain', () => {
         {},
         { scope: 'read,x' },
         'scope',
-        '(scopes are "read,x", one text: the issuer must write single spaces between ',
+        'one text: the issuer must write single spaces between its words, or a list; ',
       ],
       [{}, { acc: 'a b' }, 'claims', '(one text: { wordsOf: NAME } reads several of it; claims: '],
       [{}, { acc: ['a,b'] }, 'issuer-account', "(one text: { wordsOf: /acc/0, by: ',' } reads several of it; "],

@@ -193,27 +193,12 @@ const cases: readonly Case[] = [
       [{ 'issuers.0.issuer': 'https://a.test/%REALM%' }, 'issuers[0].issuer', '%REALM%'],
       [{ 'issuers.0.claims': { acc: '@CLAIM@' } }, 'issuers[0].claims.acc', '@CLAIM@'],
       [{ roles: { __ROLE__: ['*'] } }, 'roles.__ROLE__', '__ROLE__'],
-      ...['$realm', '((realm))', ':realm', '[realm]', '%(realm)s', '%s', '...', 'xxxx-xxxx', '{{acct}}'].map(
-        text =>
-          [
-            { 'issuers.0.jwksUrl': `https://a.test/${text}/k` },
-            'issuers[0].jwksUrl',
-            text.replace('{{acct}}', '{acct}'),
-          ] as const,
-      ),
-      ...[
-        'YOUR_DOMAIN',
-        'YOUR-APP',
-        'your-tenant',
-        'YourRealm',
-        'changeme',
-        'CHANGE_ME',
-        'REPLACE_WITH_ID',
-        'INSERT_ID',
-        'ID_HERE',
-        'TODO',
-        '00000000-0000-0000-0000-000000000000',
-      ].map(text => [{ apps: [text] }, 'apps[0]', text] as const),
+      ...'$realm ((realm)) :realm [realm] %(realm)s %s ... xxxx-xxxx'
+        .split(' ')
+        .map(text => [{ 'issuers.0.jwksUrl': `https://a.test/${text}/k` }, 'issuers[0].jwksUrl', text] as const),
+      ...'YOUR_DOMAIN YOUR-APP your-tenant YourRealm changeme CHANGE_ME REPLACE_WITH_ID INSERT_ID ID_HERE TODO 00000000-0000-0000-0000-000000000000'
+        .split(' ')
+        .map(text => [{ apps: [text] }, 'apps[0]', text] as const),
       [{ 'issuers.0.issuer': 'https://YOUR_DOMAIN/' }, 'issuers[0].issuer', 'YOUR_DOMAIN'],
       [{ 'account.hosts': ['api.yourdomain.com'] }, 'account.hosts[0]', 'yourdomain'],
       [
@@ -243,6 +228,10 @@ const cases: readonly Case[] = [
       roles: { owner: { methods: ['*', 'GET /v1/your-account/changeme'], names: ['[Prod] Admins', 'svc$', '50%'] } },
       ...routes('/v1/your-account/changeme'),
     },
+  ],
+  [
+    { forwardClaims: { 'x-auth-email': 'email', plan: 'plan' } },
+    /^forwardClaims\.x-auth-email: has the prefix of identityHeaders, which stands before each name: write what follows it$/,
   ],
   [
     { apps: ['web', 'web-*'] },

@@ -44,6 +44,7 @@ function findWarnings(config: Config, revoked: Revoked): readonly PathProblem[] 
     ...grantWarnings(config),
     ...resourceWarnings(config),
     ...revocationWarnings(config, revoked),
+    ...forwardedWarnings(config),
     ...placeholderWarnings(config),
   ];
 }
@@ -151,12 +152,11 @@ type PlacedText = readonly [path: readonly PropertyKey[], text: string];
 
 function textsIn(value: unknown, path: readonly PropertyKey[]): readonly PlacedText[] {
   if (typeof value === 'string') return [[path, value]];
-  if (Array.isArray(value)) return value.flatMap((each, i) => textsIn(each, [...path, i]));
-  // Names of roles and scopes are texts too.
   const isMap = value instanceof Map;
-  const entries = isMap ? [...value] : Object.entries(value ?? {});
-  return entries.flatMap(([key, each]) => {
-    const place = [...path, String(key)];
+  const entries = isMap || Array.isArray(value) ? [...value.entries()] : Object.entries(value ?? {});
+  return entries.flatMap(([key, each]): readonly PlacedText[] => {
+    const place = [...path, key];
+    // Names of roles and scopes are texts too.
     return [...(isMap ? [[place, String(key)] as const] : []), ...textsIn(each, place)];
   });
 }
@@ -280,6 +280,12 @@ function resourceWarnings({ protectedResource, issuers }: Config): readonly Path
   const message =
     'is not among the audiences of an issuer: a client asks for a token with this audience (RFC 8707), which would be refused';
   return [...leftOut, { path, message }];
+}
+
+function forwardedWarnings({ forwardClaims = {}, identityHeaders }: Config): readonly PathProblem[] {
+  const doubled = Object.keys(forwardClaims).filter(name => name.startsWith(identityHeaders));
+  const message = 'has the prefix of identityHeaders, which stands before each name: write what follows it';
+  return doubled.map(name => ({ path: ['forwardClaims', name], message }));
 }
 
 function revocationWarnings({ issuers, account, revocation }: Config, { iss, acc }: Revoked): readonly PathProblem[] {

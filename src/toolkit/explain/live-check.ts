@@ -7,7 +7,7 @@ import { toClaimRules } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../envoy/protocol.ts';
 import { createIdentityHeaders } from '../../headers/headers.ts';
-import { memberOf, parsePath, toPointer, valueAt } from '../../json/strict-json.ts';
+import { type JsonPath, memberOf, parsePath, toPointer, valueAt } from '../../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import { quotedPrintable } from '../../text/printable.ts';
@@ -126,14 +126,7 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
 
 type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'texts' | 'missingClaims' | 'wrongClaims'>;
 
-const none: SignedFacts = {
-  times: undefined,
-  roles: undefined,
-  scopes: undefined,
-  texts: {},
-  missingClaims: [],
-  wrongClaims: [],
-};
+const none = { times: undefined, roles: undefined, scopes: undefined, texts: {}, missingClaims: [], wrongClaims: [] };
 
 function headerOf(token: string): Known['header'] {
   const jws = parseCompactJws(token);
@@ -157,34 +150,21 @@ const plain = (name: string): string =>
     .toLowerCase();
 const singular = (name: string): string => plain(name).replace(/\Bs(?=\.|$)/g, '');
 
+function pathsIn(value: unknown, path: JsonPath = []): readonly JsonPath[] {
+  const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  return keys.flatMap(key => [[...path, key], ...pathsIn(valueAt(value, [key]), [...path, key])]);
+}
+
 /** Where the token has what a name or a path may mean that leads to nothing in it: as others write it, or further inside. */
-function pathTo(payload: unknown, name: string): readonly string[] | undefined {
-  const find = (
-    value: unknown,
-    rest: string,
-    read: typeof plain,
-    isAnywhere: boolean,
-  ): readonly string[] | undefined => {
-    const inside = (key: string, more: string, anywhere: boolean): readonly string[] | undefined => {
-      const inner = find(valueAt(value, [key]), more, read, anywhere);
-      return inner && [key, ...inner];
-    };
-    if (Array.isArray(value) && !/^\d/.test(rest)) return inside('0', rest, isAnywhere);
-    const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
-    for (const key of keys) {
-      const own = read(key);
-      if (own === rest) return [key];
-      const path = rest.startsWith(`${own}.`) ? inside(key, rest.slice(own.length + 1), false) : undefined;
-      if (path !== undefined) return path;
-    }
-    for (const key of isAnywhere ? keys : []) {
-      const path = inside(key, rest, true);
-      if (path !== undefined) return path;
-    }
-    return undefined;
-  };
-  const meant = (parsePath(name) ?? [name]).join('/');
-  return find(payload, plain(meant), plain, true) ?? find(payload, singular(meant), singular, true);
+function pathTo(payload: unknown, name: string): JsonPath | undefined {
+  const paths = pathsIn(payload).toSorted((one, other) => one.length - other.length);
+  const withoutIndices = (path: JsonPath): JsonPath => path.filter(key => !/^\d+$/.test(key));
+  const found = [plain, singular].map(read => {
+    const meant = `.${read((parsePath(name) ?? [name]).join('/'))}`;
+    const isMeant = (path: JsonPath): boolean => `.${path.map(read).join('.')}`.endsWith(meant);
+    return paths.find(path => isMeant(path) || isMeant(withoutIndices(path)));
+  });
+  return found.find(path => path !== undefined);
 }
 
 // Only of a token with a valid signature.

@@ -216,7 +216,7 @@ export const knownMessages: Readonly<Record<string, string>> = {
   'config.route.v3.RouteAction': `cluster weighted_clusters timeout idle_timeout flush_timeout retry_policy priority upgrade_configs max_stream_duration max_grpc_timeout
     grpc_timeout_offset hash_policy metadata_match host_rewrite_literal auto_host_rewrite rate_limits include_vh_rate_limits cors early_data_policy
     cluster_not_found_response_code append_x_forwarded_host=false`,
-  'config.route.v3.DirectResponseAction': 'status body',
+  'config.route.v3.DirectResponseAction': 'status body:Text',
   'config.route.v3.Tracing':
     'client_sampling random_sampling overall_sampling custom_tags operation upstream_operation',
   'config.endpoint.v3.Endpoint': 'address additional_addresses health_check_config hostname',
@@ -266,7 +266,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
   [/internal_address|envoy_internal_address|internal_listener|api_listener|udp/, 'is another way in'],
   [
     /^(?:filename|environment_variable)$/,
-    'is a text outside this file, which can print headers of the request, the token too',
+    'a format outside this file can print headers of the request, the token too',
   ],
   [/runtime|rtds/, 'changes the behaviour of Envoy while it runs'],
   [/credential|jwt_authn|oauth2|basic_auth|api_key/, 'reads or sets the token of a request'],

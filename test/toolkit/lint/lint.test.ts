@@ -40,19 +40,16 @@ describe('lint problem', () => {
     const health = 'turns the check off where "/health" goes to cluster "upstream"';
     expect(says(p => p.routes.unshift(open({ prefix: '/health' })))).to.deep.equal([health]);
     const isPublic = { public: [{ path: '/health', methods: ['GET'] }] };
-    const methods = [
-      [[], 'every method'],
-      [[{ name: ':method', exact_match: 'POST' }], 'POST'],
-      [[{ name: ':method', string_match: { exact: 'GET', ignore_case: true } }], 'GET, get'],
-      [[{ name: ':method', safe_regex_match: { regex: 'GET|PUT' } }], 'GET, PUT'],
-    ] as const;
-    for (const [headers, named] of methods)
-      expect(
-        says(p => {
-          Object.assign(p.config, isPublic);
-          p.routes.unshift(open({ path: '/health', headers }));
-        }),
-      ).to.include(`${health}, for ${named} where \`public\` names GET`);
+    for (const [matcher, methods] of [
+      [{ string_match: { prefix: 'P' } }, 'every method'],
+      [{ exact_match: 'POST' }, 'POST'],
+      [{ string_match: { exact: 'GET', ignore_case: true } }, 'GET, get'],
+      [{ safe_regex_match: { regex: 'GET|PUT' } }, 'GET, PUT'],
+    ] as const) {
+      const route = open({ path: '/health', headers: [{ name: ':method', ...matcher }] });
+      const found = says(p => [Object.assign(p.config, isPublic), p.routes.unshift(route)]);
+      expect(found).to.include(`${health}, for ${methods} where \`public\` names GET`);
+    }
     expect(says(p => Object.assign(p.host, { routes: [{ match: { prefix: '/' }, redirect: {} }] }))).to.deep.equal([
       'have the check, and no route to a service',
     ]);
@@ -61,35 +58,24 @@ describe('lint problem', () => {
     expect(says(p => Object.assign(p.listener, { filter_chains: [{ filters: [network] }] }))).to.deep.equal([
       'have no filter that asks account-authz, but a network ext_authz, which asks once for each connection, without a path or a token, and lets pass what it cannot ask about',
     ]);
-    const extra = (p: Shipped, ...chains: readonly Part[][]) =>
-      p.root.static_resources.listeners.push({
-        ...p.listener,
-        name: 'x',
-        filter_chains: chains.map(filters => ({ filters })),
-      });
-    const manager = (p: Shipped) => [{ name: 'm', typed_config: { ...p.manager, http_filters: p.filters.slice(-1) } }];
+    const alone = (p: Shipped) => ({ typed_config: { ...p.manager, http_filters: p.filters.slice(-1) } });
     const proxy = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
-    const tcp = { name: 't', typed_config: { '@type': proxy, cluster: 'upstream' } };
+    const tcp = { typed_config: { '@type': proxy, cluster: 'upstream' } };
+    const chains = (p: Shipped, ...all: Part[][]) =>
+      p.listener.filter_chains.push(...all.map(filters => ({ filters })));
+    const found = says(p => chains(p, [network, alone(p)], [alone(p)], [tcp], [network, tcp]));
     const beside =
-      ', but a network ext_authz, which asks once for each connection, without a path or a token, and lets pass what it cannot ask about';
-    const way = 'and "/api/subscriptions" goes to cluster "upstream"';
-    expect(says(p => extra(p, [network, ...manager(p)], manager(p)))).to.deep.equal([
-      `have no check${beside}, ${way}`,
-      `have no check, ${way}`,
-    ]);
-    const bytes = 'forwards bytes to the protected service';
-    expect(says(p => extra(p, [tcp], [network, tcp]))).to.deep.equal([bytes, `${bytes}${beside}`]);
+      /^([^,]*)(, but a network ext_authz, which asks .*, and lets pass what it cannot ask about)?(?:, and "\/.*")?$/;
+    const [bytes, none] = ['forwards bytes to the protected service', 'have no check'];
+    expect(found.map((text = '') => beside.exec(text)?.[1])).to.deep.equal([none, none, bytes, bytes]);
+    expect(found.map((text = '') => beside.exec(text)?.[2] !== undefined)).to.deep.equal([true, false, false, true]);
     const itself = { prefix_rewrite: '/api/subscriptions' };
     expect(lintAfter(p => Object.assign(p.routes[0].route, itself)).notJudged).to.deep.equal([]);
-    const [path, path_rewrite] = ['/api/subscriptions', '/api/subscriptions'];
-    const exact = (p: Shipped) =>
-      Object.assign(p.routes[0], { match: { path }, route: { ...p.routes[0].route, path_rewrite } });
-    expect(says(exact)).to.not.include('rewrites the checked path');
-    const inAnyCase = (p: Shipped) => {
-      Object.assign(p.routes[0].route, itself);
-      p.routes[0].match.case_sensitive = false;
-    };
-    expect(says(inAnyCase)).to.include('rewrites the checked path');
+    const rewritten = (match: object, rewrite: object) =>
+      says(p => Object.assign(p.routes[0], { match, route: { ...p.routes[0].route, ...rewrite } })).join();
+    const path = '/api/subscriptions';
+    expect(rewritten({ path }, { path_rewrite: path })).to.not.include('rewrites the checked path');
+    expect(rewritten({ path, case_sensitive: false }, { path_rewrite: path })).to.include('rewrites the checked path');
     const named = 'has no typed_config, without which Envoy 1.40 does not start';
     expect(says(p => delete p.filters.at(-1).typed_config)).to.deep.equal([named]);
     const unjudged = (edit: (p: Shipped) => unknown) => lintAfter(edit).notJudged.map(({ message }) => message);
@@ -98,7 +84,7 @@ describe('lint problem', () => {
     const page = (reply: object) => unjudged(p => Object.assign(p.manager, { local_reply_config: reply }));
     expect(page({ mappers: [{ filter: { header_filter: {} }, body }] })).to.deep.equal([]);
     expect(page({ body_format: { text_format_source: body } })).to.deep.equal([
-      'is not judged: is a text outside this file, which can print headers of the request, the token too',
+      'is not judged: a format outside this file can print headers of the request, the token too',
     ]);
     const discovered = { name: 'x', config_discovery: { config_source: { ads: {} }, type_urls: [type] } };
     expect(says(p => p.filters.splice(-1, 0, discovered))).to.include(
