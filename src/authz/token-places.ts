@@ -124,12 +124,8 @@ export function toTokenLines(
   ];
 }
 
-export function hasCookiePlace(from: readonly TokenPlaceSetting[]): boolean {
-  return from.some(place => typeof place === 'object' && 'cookie' in place);
-}
-
-export function hasSubprotocolPlace(from: readonly TokenPlaceSetting[]): boolean {
-  return from.some(place => typeof place === 'object' && 'subprotocol' in place);
+export function hasPlace(from: readonly TokenPlaceSetting[], kind: 'cookie' | 'subprotocol'): boolean {
+  return from.some(place => typeof place === 'object' && kind in place);
 }
 
 /** Whether a header line has such a place. */

@@ -1,6 +1,6 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
 import { createSecureContext } from 'node:tls';
-import { hasSubprotocolPlace } from '../authz/token-places.ts';
+import { hasPlace } from '../authz/token-places.ts';
 import { rootsInForce } from '../http/fetch.ts';
 import { KeyFileError } from '../keys/key-ring.ts';
 import { version } from '../package.ts';
@@ -70,7 +70,7 @@ export const command = defineCommand({
     const { rings, stop } = await loadKeys(settings);
     try {
       const userAgent = `account-authz-verify/${version}`;
-      const isSocket = (place: (typeof config.token.from)[number]): boolean => hasSubprotocolPlace([place]);
+      const isSocket = (place: (typeof config.token.from)[number]): boolean => hasPlace([place], 'subprotocol');
       // A handshake asks for a WebSocket, so it is sent only where nothing else may have the token.
       const from = config.token.from.toSorted((one, other) => Number(isSocket(one)) - Number(isSocket(other)));
       const gateway = { url, connectTo, token: { ...config.token, from }, secureContext, userAgent };

@@ -2,7 +2,7 @@
 // the configuration may use. render, lint, answers, check-config and docs/headers.md ask this file.
 import type { AccountSettings } from '../authz/places/places.ts';
 import { upstreamFields } from '../authz/principal.ts';
-import { hasCookiePlace, hasSubprotocolPlace, subprotocolHeader, type TokenSettings } from '../authz/token-places.ts';
+import { hasPlace, subprotocolHeader, type TokenSettings } from '../authz/token-places.ts';
 import { hostOverrides, placeHeaders } from './account-places.ts';
 import type { HeaderRule } from './header-rule.ts';
 
@@ -89,7 +89,7 @@ function tokenHeaders({ from, forward }: TokenSettings): readonly HeaderRule[] {
           ...(forward ? {} : ({ allow: 'rewrites' } as const)),
         }) as const,
     ),
-    ...(hasSubprotocolPlace(from)
+    ...(hasPlace(from, 'subprotocol')
       ? [{ names: ['upgrade'], kind: 'context', why: 'tells a WebSocket', shown: 'exactly' } as const]
       : []),
     ...(rewritten.length > 0
@@ -100,7 +100,10 @@ function tokenHeaders({ from, forward }: TokenSettings): readonly HeaderRule[] {
 
 /** The headers that have the token beside what the upstream needs: those of pages. */
 export function rewrittenNames(from: TokenSettings['from']): readonly string[] {
-  return [...(hasCookiePlace(from) ? ['cookie'] : []), ...(hasSubprotocolPlace(from) ? [subprotocolHeader] : [])];
+  return [
+    ...(hasPlace(from, 'cookie') ? ['cookie'] : []),
+    ...(hasPlace(from, 'subprotocol') ? [subprotocolHeader] : []),
+  ];
 }
 
 /**

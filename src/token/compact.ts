@@ -23,8 +23,7 @@ const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
   const [, headerText = '', payloadText = '', signature = ''] = compactGrammar.exec(token) ?? [];
-  const isCompact = headerText !== '' && [headerText, payloadText, signature].every(isCanonical);
-  if (!isCompact) return invalid(misuseIn(token));
+  if (headerText === '' || ![headerText, payloadText, signature].every(isCanonical)) return invalid(misuseIn(token));
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));
   if (header.kind === 'problem') return invalid(`header: ${header.problem}`);
   if (!isJsonObject(header.value)) return invalid('header: not an object');
@@ -64,8 +63,8 @@ const misuses: readonly (readonly [form: RegExp, detail: DetailOf<'token_invalid
 
 /** Of a text that is not three segments in canonical base64url. */
 function misuseIn(token: string): DetailOf<'token_invalid'> {
-  const known = misuses.find(([form]) => form.test(token));
-  if (known !== undefined) return known[1];
+  const [, known] = misuses.find(([form]) => form.test(token)) ?? [];
+  if (known !== undefined) return known;
   const segments = token.split('.');
   const [headerText = '', , signature = ''] = segments;
   const header = parseStrictJson(Buffer.from(headerText, 'base64url'));

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { allMethods, grantsOf, parseGrant } from '../../authz/permission.ts';
 import type { HostEntry } from '../../authz/places/host-place.ts';
 import { literalStart, toRouteTemplate } from '../../authz/route-template.ts';
-import { hasCookiePlace } from '../../authz/token-places.ts';
+import { hasPlace } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import { hostEntries } from '../../headers/account-places.ts';
 import type { HeaderRule } from '../../headers/header-rule.ts';
@@ -226,7 +226,7 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): Env
     identityPrefix: identityHeaders,
     identity: createIdentityHeaders(identityHeaders, forwardClaims),
     forwardsToken: token.forward,
-    hasCookiePlace: hasCookiePlace(token.from),
+    hasCookiePlace: hasPlace(token.from, 'cookie'),
     rewrittenHeaders: rewrittenNames(token.from),
     headers,
   };

@@ -264,10 +264,7 @@ export const possibleHarm: readonly (readonly [RegExp, string])[] = [
   [/cluster_type|dynamic_forward_proxy|aggregate|lb_subset|subset/, 'reaches addresses under another name'],
   [/formatter|body_format|access_log|tap|otel|open_telemetry/, 'can print headers of the request, the token too'],
   [/internal_address|envoy_internal_address|internal_listener|api_listener|udp/, 'is another way in'],
-  [
-    /^(?:filename|environment_variable)$/,
-    'a format outside this file can print headers of the request, the token too',
-  ],
+  [/^(?:filename|environment_variable)$/, 'a format outside this file can print headers of the request, the token too'],
   [/runtime|rtds/, 'changes the behaviour of Envoy while it runs'],
   [/credential|jwt_authn|oauth2|basic_auth|api_key/, 'reads or sets the token of a request'],
   [/matcher|on_demand|scoped|vhds|rds|ecds/, 'chooses routes or filters in a way that the lint does not follow'],

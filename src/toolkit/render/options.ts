@@ -1,7 +1,7 @@
 // The options of `render` that say how the Envoy side is to be: what each takes, its help and its value.
 import { isIP } from 'node:net';
 import { parseRouteTemplate } from '../../authz/route-template.ts';
-import { hasCookiePlace } from '../../authz/token-places.ts';
+import { hasPlace } from '../../authz/token-places.ts';
 import type { Config } from '../../config/schema.ts';
 import {
   hostAndPort,
@@ -276,7 +276,7 @@ export function addressProblem(
 
 /** A page that reads answers by the cookie of a user, while the configuration does not trust it. */
 export function originProblem({ from, origins }: Config['token'], { corsOrigins }: RenderOptions): string | undefined {
-  const foreign = corsOrigins.find(each => hasCookiePlace(from) && !origins?.includes(each));
+  const foreign = corsOrigins.find(each => hasPlace(from, 'cookie') && !origins?.includes(each));
   return (
     foreign && `--cors-origin ${foreign} must be one of token.origins: its pages would send the cookie and read answers`
   );
