@@ -229,6 +229,12 @@ const cases: readonly Case[] = [
       ...routes('/v1/your-account/changeme'),
     },
   ],
+  ...['sub,client_id', 'sub || client_id', 'sub ?? azp'].map(
+    (uid): Case => [
+      { 'issuers.0.claims': { uid } },
+      /^issuers\[0\]\.claims\.uid: has ".{1,2}", which stands for itself: several sources are a list, such as \[sub, /,
+    ],
+  ),
   [
     { forwardClaims: { 'x-auth-email': 'email', plan: 'plan' } },
     /^forwardClaims\.x-auth-email: has the prefix of identityHeaders, which stands before each name: write what follows it$/,

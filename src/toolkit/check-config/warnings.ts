@@ -85,6 +85,9 @@ function issuerWarnings(own: IssuerConfig, i: number, { issuers, account }: Conf
   for (const [field, source] of Object.entries(claims))
     for (const each of textsOf(source))
       warn(literal(each, inClaims, '{acc} stands for the addressed account'), 'claims', field);
+  for (const field of ['uid', 'app'] as const)
+    for (const each of textsOf(claims[field]))
+      warn(literal(each, [/,|\|\||\?\?/], 'several sources are a list, such as [sub, client_id]'), 'claims', field);
   if (allowHttp)
     warn(
       'lets the keys be fetched over http: whoever is on the way can replace them, unless a mesh encrypts it',
