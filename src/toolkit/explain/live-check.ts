@@ -23,7 +23,6 @@ import {
 } from '../../token/claim-source.ts';
 import { claimProblems } from '../../token/claims.ts';
 import { parseCompactJws } from '../../token/compact.ts';
-import { compileClaimSources } from '../../token/identity-claims.ts';
 import { type SentRequest, toCheckRequest } from '../offline/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../offline/fetched-keys.ts';
 import { fetchRevocations } from '../offline/fetched-revocations.ts';
@@ -179,16 +178,16 @@ function signedFacts(
   const jws = parseCompactJws(token);
   const settings = issuers.find(each => each.issuer === issuer);
   if (jws.kind === 'refusal' || settings === undefined) return none;
-  const { claims, allowIntegerClaims } = settings;
+  const { claims } = settings;
   const timeIn = (name: string): number | undefined => {
     const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
   };
-  const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
   const missing = (name: string): readonly MissingClaim[] => {
     const dependsOnAccount = name.includes(accountPlaceholder);
     const own = name.replaceAll(accountPlaceholder, account ?? '');
-    if ((dependsOnAccount && account === undefined) || claimIn(own) !== undefined) return [];
+    if ((dependsOnAccount && account === undefined) || valueAt(jws.payload, parsePath(own) ?? []) !== undefined)
+      return [];
     const path = pathTo(jws.payload, own)?.map(key => (dependsOnAccount && key === account ? accountPlaceholder : key));
     return dependsOnAccount && path === undefined ? [] : [{ name, pointer: path && toPointer(path) }];
   };
@@ -203,12 +202,11 @@ function signedFacts(
       : readSource(jws.payload, source);
     return typeof value === 'object' && 'problem' in value ? undefined : value;
   };
-  const { role, scope } = compileClaimSources(claims, allowIntegerClaims);
   const textIn = (source: ClaimSource = '') => readIn(compileSource(textOf(source), false));
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
-    roles: readIn(role),
-    scopes: scopes && [readIn(scope) ?? []].flat(),
+    roles: readIn(own.role),
+    scopes: scopes && [readIn(own.scope) ?? []].flat(),
     texts: { acc: textIn(claims.acc), role: textIn(claims.role), scope: textIn(claims.scope) },
     missingClaims: [claims.aud, claims.uid, claims.app, claims.acc, claims.role, scopes && claims.scope]
       .flatMap(source => (source === undefined ? [] : textsOf(source)))
