@@ -2,7 +2,7 @@
 import { listWords } from '../../text/printable.ts';
 import { domainOf } from '../envoy-settings/open-routes.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
-import { isRemovedBefore, refusesUnderscores } from './mutations.ts';
+import { keptBefore, refusesUnderscores } from './mutations.ts';
 import { readRegex, unmatched } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -111,7 +111,6 @@ function hiddenBy(check: AuthzFilter, list: string): readonly Finding[] {
   const isHiding = list === 'disallowed_headers';
   const isHidden = (name: string): boolean => others.has(name) !== isHiding;
   // A spelling that Envoy removes before the check need not be sent.
-  const isLost = (name: string): boolean => isHidden(name) && !isRemovedBefore(check, name);
-  const hidden = [...needed.filter(isHidden), ...spellings.filter(isLost)];
+  const hidden = [...needed.filter(isHidden), ...keptBefore(check, spellings.filter(isHidden))];
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }

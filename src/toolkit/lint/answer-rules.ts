@@ -1,10 +1,9 @@
 // Rules for what answers, logs and traces show: the token to nobody, and an answer to no other page or caller.
 import type { LintModel } from './lint-model.ts';
 import { type Mutation, readList } from './mutations.ts';
-import type { NotJudged } from './not-judged.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf, type Resources } from './resources.ts';
-import type { Rules } from './rule.ts';
+import type { Finding, Rules } from './rule.ts';
 
 export const answerRules = {
   'cookie-origin': {
@@ -78,7 +77,7 @@ function showsToken(text: string, isToken: (name: string) => boolean): boolean {
 }
 
 /** What the lint does not know to be harmless in formats, and in headers of answers. */
-export function unjudgedAnswers(resources: Resources): readonly NotJudged[] {
+export function unjudgedAnswers(resources: Resources): readonly Finding[] {
   const isUnknown = (text: string): boolean =>
     text.includes('%') &&
     [...text.matchAll(/%([A-Z][A-Z0-9_]{2,40})[(:%]/g)].some(
@@ -87,14 +86,14 @@ export function unjudgedAnswers(resources: Resources): readonly NotJudged[] {
   return partsOf(resources).flatMap(part => [
     ...part
       .texts(isUnknown)
-      .map(({ path }) => ({ path, message: 'has a substitution command that is not judged: it may print the token' })),
+      .map(at => ({ at, says: 'has a substitution command that is not judged: it may print the token' })),
     ...part
       .inner(name => answerList.test(name))
       .flatMap(readList)
       .filter(each => !isHarmless(each))
-      .map(({ at: { path } }) => ({
-        path,
-        message: 'is not judged: a browser or a cache may take the answer for one to another page or caller',
+      .map(({ at }) => ({
+        at,
+        says: 'is not judged: a browser or a cache may take the answer for one to another page or caller',
       })),
   ]);
 }

@@ -121,7 +121,7 @@ const remaining = ['/', '/left-over/by-all-others'];
 
 function uncheckedManagers(model: LintModel): readonly Finding[] {
   return model.managers.flatMap(manager => {
-    const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
+    const checks = model.checksOf.get(manager) ?? [];
     if (checks.some(({ chain }) => chain.upgrade === undefined)) return [];
     // An outbound listener that takes any path to another service is no way in.
     const leadsIn = (cluster: string | undefined) => model.guarded.length > 0 && isProtectedCluster(model, cluster);
@@ -140,7 +140,7 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
   if (model.protectedClusters.size === 0) return [];
   return model.listeners.flatMap(({ managers, tcpTargets }) => {
     // What keeps the destination of a connection leads where the checked requests of the same listener go.
-    const isChecked = model.guarded.some(({ manager }) => managers.includes(manager));
+    const isChecked = managers.some(each => model.checksOf.has(each));
     const leadsIn = (name: string | undefined) =>
       name !== undefined &&
       (isProtectedCluster(model, name) || (isChecked && model.clusters.get(name)?.keepsDestination === true));

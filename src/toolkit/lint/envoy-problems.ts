@@ -7,7 +7,7 @@ import { memberOf, parseBoundedJson } from '../../json/strict-json.ts';
 import { printable } from '../../text/printable.ts';
 import type { EnvoyRelevantConfig } from '../envoy-settings/settings.ts';
 import { describeForeignFile } from './foreign-file.ts';
-import { type LintResult, lintEnvoy } from './lint.ts';
+import { lintEnvoy, type Remark } from './lint.ts';
 import type { ValuePath } from './proto-value.ts';
 
 interface EnvoyProblems {
@@ -22,15 +22,15 @@ interface EnvoyProblems {
 
 // A bootstrap is nested deeper than a configuration. Envoy knows one tag, and reads 017 as 15 but 018 as 18.
 export const reader = { ignoredTag: '!ignore', isMisread: (text: string): boolean => /^[-+]?0o?\d+$/.test(text) };
-const envoyYaml = { maxDepth: 64, maxValues: 2_000_000, reader } as const;
-// With positions, 4 MiB take 400 MB and some seconds. A dump of a large mesh is longer.
+// With positions, as many values take 400 MB and some seconds. A dump of a large mesh is longer.
+const envoyYaml = { maxDepth: 64, maxValues: 250_000, reader } as const;
 const maxBytesWithPositions = 4 * 1024 * 1024;
 const maxBytes = 16 * 1024 * 1024;
 const dumpTimeoutMs = 10_000;
 const jsonBounds = { maxDepth: 80, maxValues: 5_000_000 } as const;
 const start = { line: 1, column: 1 } as const;
 
-/** The problems of a file, with line and column unless it is longer than 4 MiB. */
+/** The problems of a file, with line and column unless it is JSON with more than 4 MiB or 250,000 values. */
 export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
   // Without its bytes: no setting would help.
@@ -42,7 +42,12 @@ export async function findFileProblems(file: string, config: EnvoyRelevantConfig
   });
   if (content.kind === 'problem') return refused([unreadable({ path: [], position: start, message: content.problem })]);
   const { bytes } = content;
-  if (bytes.length > maxBytesWithPositions) return lintJson(file, bytes, config);
+  if (bytes.length > maxBytesWithPositions || hasManyValues(bytes)) return lintJson(file, bytes, config);
+  // Each line is a value, or a comment that takes as long.
+  if (bytes.reduce((lines, byte) => (byte === 10 ? lines + 1 : lines), 0) > envoyYaml.maxValues)
+    return refused([
+      unreadable({ path: [], position: start, message: `has more than ${envoyYaml.maxValues} lines: pass it as JSON` }),
+    ]);
   const document = parseYamlDocument(bytes, envoyYaml);
   const problems = document.problems.map(unreadable);
   const named = (message: string): EnvoyProblems => refused([unreadable({ path: [], position: start, message })]);
@@ -61,10 +66,20 @@ export async function findFileProblems(file: string, config: EnvoyRelevantConfig
   const unknown = [...ignored, ...notJudged.map(({ path, message }) => at(path, message))];
   return {
     lines: formatProblems(file, inOrder(problems)) + formatRemarks('not-judged: ', file, inOrder(unknown)),
-    findings: problems.length,
-    notJudged: unknown.length,
+    findings: document.problems.length + countOf(found) + document.misread.length,
+    notJudged: ignored.length + countOf(notJudged),
     bytes,
   };
+}
+
+function countOf(all: readonly Remark[]): number {
+  return all.reduce((sum, { count = 1 }) => sum + count, 0);
+}
+
+/** If it is JSON. */
+function hasManyValues(bytes: Uint8Array): boolean {
+  const parsed = parseBoundedJson(bytes, { ...jsonBounds, maxValues: envoyYaml.maxValues });
+  return parsed.kind === 'problem' && parsed.problem === 'too many values';
 }
 
 function inOrder(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
@@ -73,11 +88,13 @@ function inOrder(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
 
 const placeholders = 'has placeholders of a template: render it first, and pass the result';
 
+const maxDocuments = 100;
+
 /** Several YAML documents in one file are manifests of Kubernetes. */
 function describeDocuments(bytes: Uint8Array): string | undefined {
   const texts = Buffer.from(bytes)
     .toString()
-    .split(/^---.*$/m);
+    .split(/^---.*$/m, maxDocuments);
   const read = texts.map(text => parseYamlDocument(Buffer.from(text), envoyYaml));
   const items = read.flatMap(each => (each.kind === 'document' && each.value !== null ? [each.value] : []));
   const isManifest = items.length > 0 && items.every(each => memberOf(each, 'apiVersion') !== undefined);
@@ -104,11 +121,11 @@ function lintJson(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig):
     parsed.kind === 'problem' ? `it is no JSON that can be read: ${parsed.problem}` : describeForeignFile(parsed.value);
   if (foreign !== undefined || parsed.kind === 'problem')
     return { lines: lineOf(name, [], unread(foreign ?? '')), findings: 1, notJudged: 0, bytes: undefined };
-  const { problems, notJudged }: LintResult = lintEnvoy(parsed.value, config);
+  const { problems, notJudged } = lintEnvoy(parsed.value, config);
   let lines = '';
   for (const { path, message } of problems) lines += lineOf(name, path, message);
   for (const { path, message } of notJudged) lines += `not-judged: ${lineOf(name, path, message)}`;
-  return { lines, findings: problems.length, notJudged: notJudged.length, bytes };
+  return { lines, findings: countOf(problems), notJudged: countOf(notJudged), bytes };
 }
 
 function lineOf(name: string, path: readonly PropertyKey[], message: string): string {

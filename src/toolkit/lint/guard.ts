@@ -3,6 +3,7 @@ import { allowKey } from '../../authz/principal.ts';
 import { filterNames } from '../envoy-settings/authz-filter.ts';
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
+import { memoized } from './memoized.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -18,7 +19,21 @@ export function guards(filter: HttpFilter, scopes: readonly ProtoValue[], extAut
   if (filter.type !== filterTypes.rbac || !stateOf(filter, scopes).runs) return false;
   // The narrowest RBACPerRoute replaces the settings of the filter; an empty one turns it off.
   const own = routeSettingsOf(filter, scopes).at(-1);
-  const rules = (own === undefined ? filter.config : own.field('rbac')).field('rules');
+  return own === undefined ? guardsByItself(filter)(extAuthz) : requireAllow(own.field('rbac'), extAuthz);
+}
+
+const guardsByItself = memoized(({ config }: HttpFilter) => {
+  const known = new Map<string, boolean>();
+  return (extAuthz: string): boolean => {
+    const found = known.get(extAuthz) ?? requireAllow(config, extAuthz);
+    known.set(extAuthz, found);
+    return found;
+  };
+});
+
+/** Whether an envoy.extensions.filters.http.rbac.v3.RBAC lets only allowed requests pass. */
+function requireAllow(rbac: ProtoValue, extAuthz: string): boolean {
+  const rules = rbac.field('rules');
   if (!rules.isPresent) return false;
   const isAllowList = (rules.field('action').choice({ ALLOW: 0 }) ?? 0) === 0;
   const requires = (condition: ProtoValue) => requiresAllow(condition, extAuthz);

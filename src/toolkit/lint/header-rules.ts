@@ -1,18 +1,18 @@
 // Rules for the headers of a request on its way: what no client may send past the check, and what only the check may set or remove.
 import { type HeaderWay, kept, type Mutation } from './mutations.ts';
 import { isPublic } from './open-route-rules.ts';
-import { type Finding, ifAny, quoted, type Rules, when } from './rule.ts';
+import type { OwnedNames } from './owned-names.ts';
+import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
 
 export const headerRules = {
   'owned-header-set': {
     what: 'Something other than the check sets an identity header, an account header, the token, a header that overrides path, method or host, or one that frames the body, in headers or trailers: an early mutation, a filter, `request_headers_to_add` on any level, a mirror policy, a filter of the cluster. Not where a later mutation before the check removes it',
     why: 'the service would take it for what account-authz verified, or serve another request than the checked one',
     fix: 'remove it: a client sends the token and the account, and only the check sets identity headers',
-    find: ({ before, after, model: { names } }) =>
-      [...setBefore(before), ...after].flatMap(each => {
-        const meaning = each.sets && names.meaningOf(each.sets, after.includes(each));
-        return when(meaning !== undefined, each.at, `sets ${quoted(each.sets ?? '')}, ${meaning}`);
-      }),
+    find: ({ before, after, model: { names } }) => [
+      ...(isFirst.set(before) ? setting(before, names, false) : []),
+      ...setting(after, names, true),
+    ],
   },
   'owned-header-removed': {
     what: 'A mutation behind the check removes an identity header, an account header, or the token where `token.forward` is on; or one before it a place of the token, a header of `account.headers`, or the `origin` of a page that sends a cookie',
@@ -20,7 +20,8 @@ export const headerRules = {
     fix: 'remove the header from the list: account-authz removes the token itself',
     find: way => {
       const { needed, served } = way.model.names;
-      return isChecked(way) ? [...removing(way.before, needed), ...removing(way.after, served)] : [];
+      if (!isChecked(way)) return [];
+      return [...(isFirst.removed(way.before) ? removing(way.before, needed) : []), ...removing(way.after, served)];
     },
   },
   'owned-headers-kept': {
@@ -49,23 +50,46 @@ function isChecked({ check, target }: HeaderWay): boolean {
   return check !== undefined && target.protectedPath !== undefined;
 }
 
+/** Many ways share the mutations before the check, which are judged once. */
+const isFirst = { set: firstTime(), removed: firstTime() };
+
+function firstTime(): (mutations: readonly Mutation[]) => boolean {
+  const seen = new WeakSet<readonly Mutation[]>();
+  return mutations => !seen.has(mutations) && seen.add(mutations) !== undefined;
+}
+
+/** Those that set what only the check may set, without what a later one before the check removes. */
+function setting(mutations: readonly Mutation[], names: OwnedNames, isBehind: boolean): readonly Finding[] {
+  const found = mutations.flatMap((each, place) => {
+    const meaning = each.sets === undefined ? undefined : names.meaningOf(each.sets, isBehind);
+    return meaning === undefined ? [] : [{ ...each, name: each.sets?.toLowerCase() ?? '', meaning, place }];
+  });
+  if (found.length === 0) return [];
+  const [inHeaders, inTrailers] = isBehind ? [] : [false, true].map(each => lastRemovals(mutations, found, each));
+  return found
+    .filter(({ isTrailer, name, place }) => place > ((isTrailer ? inTrailers : inHeaders)?.get(name) ?? -1))
+    .map(({ at, sets, meaning }) => ({ at, says: `sets ${quoted(sets ?? '')}, ${meaning}` }));
+}
+
 // Further ones count as if they removed nothing.
 const maxPatterns = 256;
 
-/** Without what a later mutation before the check removes. */
-function setBefore(mutations: readonly Mutation[]): readonly Mutation[] {
-  const [patterns, names] = [[] as Mutation[], new Set<string>()];
-  const keyOf = ({ isTrailer }: Mutation, name: string): string => `${isTrailer} ${name}`;
-  return mutations.toReversed().filter(each => {
-    const name = each.sets?.toLowerCase();
-    if (each.exact !== undefined) names.add(keyOf(each, each.exact));
-    else if (name === undefined && patterns.length < maxPatterns) patterns.push(each);
-    return (
-      name !== undefined &&
-      !names.has(keyOf(each, name)) &&
-      !patterns.some(other => other.isTrailer === each.isTrailer && other.removed([name]).length > 0)
-    );
-  });
+/** The place of the last mutation that removes each of the names. */
+function lastRemovals(
+  mutations: readonly Mutation[],
+  found: readonly { name: string; isTrailer: boolean }[],
+  isTrailer: boolean,
+): ReadonlyMap<string, number> {
+  const names = [...new Set(found.filter(each => each.isTrailer === isTrailer).map(({ name }) => name))];
+  const last = new Map<string, number>();
+  let patterns = 0;
+  for (const [place, each] of mutations.entries()) {
+    if (names.length === 0 || each.isTrailer !== isTrailer || each.sets !== undefined) continue;
+    if (each.exact === undefined) patterns += 1;
+    const removed = each.exact === undefined ? (patterns > maxPatterns ? [] : each.removed(names)) : [each.exact];
+    for (const name of removed) last.set(name, place);
+  }
+  return last;
 }
 
 function removing(mutations: readonly Mutation[], names: readonly string[]): readonly Finding[] {

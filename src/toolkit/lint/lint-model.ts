@@ -5,6 +5,7 @@ import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../en
 import { type Cluster, createKeyFinder, isAt, readClusters } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
+import { memoized } from './memoized.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
@@ -24,6 +25,8 @@ export interface LintModel {
   readonly clusters: Clusters;
   /** The connection managers that ask account-authz. */
   readonly guarded: readonly GuardedManager[];
+  /** Their checks. */
+  readonly checksOf: ReadonlyMap<ConnectionManager, readonly AuthzFilter[]>;
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
   /** Whether an address is behind them. */
@@ -78,14 +81,14 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
   const protectedRoutes = indexProtectedRoutes(templates);
   const names = createOwnedNames(policy);
-  const checksOf = (manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters);
+  const checksOf = memoized((manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters));
   const listeners = resources.listeners
     .map(listener => readListener(listener, { protectedRoutes, resources, clusters, names }))
     .map(listener => atOwnPorts(listener, clusters, manager => checksOf(manager).length > 0));
   const managers = listeners.flatMap(listener => listener.managers);
-  const allChecks = ownChecks(managers.flatMap(checksOf));
+  const own = new Set(ownChecks(managers.flatMap(checksOf)));
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
-    const checks = allChecks.filter(check => check.manager === manager);
+    const checks = checksOf(manager).filter(check => own.has(check));
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
     return [{ manager, checks }];
   });
@@ -113,6 +116,7 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
     managers,
     clusters,
     guarded,
+    checksOf: new Map(guarded.map(({ manager, checks }) => [manager, checks])),
     protectedClusters: new Set(protectedClusters),
     isProtectedKey: createKeyFinder(
       [...new Set(protectedClusters)].flatMap(each => [...(clusters.get(each)?.keys ?? [])]),

@@ -10,21 +10,26 @@ import { type Cluster, isAt, isLocal } from './cluster.ts';
 import { headerRules } from './header-rules.ts';
 import { foreignChecksIn, type LintModel, openTargetsOf, toLintModel } from './lint-model.ts';
 import { readHeaderWays } from './mutations.ts';
-import { findNotJudged, type NotJudged } from './not-judged.ts';
+import { findNotJudged } from './not-judged.ts';
 import { documentRefused, looseRoutes, openRouteRules } from './open-route-rules.ts';
 import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { isOutbound, type Resources, readResources } from './resources.ts';
 import { checkRowRules, clusterRowRules, managerRowRules } from './row-rules.ts';
-import type { Rule, Rules } from './rule.ts';
+import type { Finding, Rule, Rules } from './rule.ts';
 import { isUnverified, speaksTls, transportRules } from './transport-rules.ts';
 import { wayRules, waysOf } from './way-rules.ts';
 
-export interface LintProblem {
-  readonly rule: string;
+export interface Remark {
   /** Its place in the bootstrap, also if absent. */
   readonly path: ValuePath;
   /** Printable; completes a sentence that starts with the place. */
   readonly message: string;
+  /** How many it stands for, unless it is one. */
+  readonly count?: number;
+}
+
+export interface LintProblem extends Remark {
+  readonly rule: string;
 }
 
 /** Reported when a rule cannot read a value. */
@@ -66,29 +71,61 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
 export interface LintResult {
   readonly problems: readonly LintProblem[];
   /** What is neither known to be harmless nor among the problems. */
-  readonly notJudged: readonly NotJudged[];
+  readonly notJudged: readonly Remark[];
+}
+
+/** Of each rule, and of each reason not to judge: nobody reads more, and 16 MiB can have millions. */
+const maxListed = 10_000;
+
+/** Lists each place once for each kind. */
+function createList() {
+  const listed = new Map<string, LintProblem>();
+  const further = new Map<string, LintProblem>();
+  const counts = new Map<string, number>();
+  const places = new Set<string>();
+  // Most places are known by their last part not to be among them.
+  const ends = new Set<string | number>();
+  return {
+    all: (): readonly LintProblem[] => [...listed.values(), ...further.values()],
+    hasPlace: (at: ProtoValue): boolean => ends.has(at.key) && places.has(JSON.stringify(at.path)),
+    add(rule: string, at: ProtoValue, message: string): void {
+      const listedOfRule = counts.get(rule) ?? 0;
+      if (listedOfRule === maxListed) {
+        const count = (further.get(rule)?.count ?? 0) + 1;
+        further.set(rule, {
+          rule,
+          path: [],
+          message: `has more such places than the ${maxListed} listed: ${message}`,
+          count,
+        });
+        return;
+      }
+      const { path } = at;
+      const place = JSON.stringify(path);
+      if (listed.has(rule + place)) return;
+      listed.set(rule + place, { rule, path, message });
+      counts.set(rule, listedOfRule + 1);
+      places.add(place);
+      ends.add(at.key);
+    },
+  };
 }
 
 /** Returns each problem once. */
 export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): LintResult {
-  const problems = new Map<string, LintProblem>();
-  const places = new Set<string>();
-  const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
-    const { path } = at;
-    const place = JSON.stringify(path);
-    const key = rule + place;
-    if (problems.has(key)) return;
-    problems.set(key, { rule, path, message: `${says}: ${why}; ${fix} [${rule}]` });
-    places.add(place);
-  };
+  const [problems, notJudged] = [createList(), createList()];
+  const report = (rule: string, { at, says }: Finding, { why, fix }: { why: string; fix: string }) =>
+    problems.add(rule, at, `${says}: ${why}; ${fix} [${rule}]`);
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
     const all = Object.entries(rules);
     for (const subject of subjects)
-      for (const [id, rule] of all) for (const { at, says } of rule.find(subject)) report(id, at, says, rule);
+      for (const [id, rule] of all) for (const found of rule.find(subject)) report(id, found, rule);
   };
-  const isReported = (path: ValuePath): boolean => places.size > 0 && places.has(JSON.stringify(path));
-  const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
-  let notJudged: readonly NotJudged[] = [];
+  // Its reason says what it is; the name of a type before that is any text.
+  const remark = ({ at, says }: Finding): void => {
+    if (!problems.hasPlace(at)) notJudged.add(says.slice(says.lastIndexOf(': ')), at, says);
+  };
+  const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', { at, says }, unreadable));
   for (const resources of readResources(root)) {
     const model = toLintModel(resources, config);
     const checks = model.guarded.flatMap(guarded => guarded.checks);
@@ -102,40 +139,34 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
     judge(headerRules, readHeaderWays(model));
     // After the rules about single places, which say more.
     for (const [id, rule] of Object.entries({ ...wayRules, ...answerRules })) {
-      for (const { at, says } of rule.find(model)) if (!isReported(at.path)) report(id, at, says, rule);
+      for (const found of rule.find(model)) if (!problems.hasPlace(found.at)) report(id, found, rule);
     }
-    notJudged = [
-      notJudged,
-      unjudgedAnswers(resources),
-      unknownParts(resources),
-      foreignChecks(model),
-      unknownAddresses(model),
-      looseRoutes(model),
-      documentRefused(model),
-    ].flat();
+    for (const found of unjudgedAnswers(resources)) remark(found);
+    findUnknownParts(resources, remark);
+    const others = [foreignChecks, unknownAddresses, looseRoutes, documentRefused];
+    for (const found of others.flatMap(find => find(model))) remark(found);
   }
-  return { problems: [...problems.values()], notJudged: notJudged.filter(({ path }) => !isReported(path)) };
+  return { problems: problems.all(), notJudged: notJudged.all() };
 }
 
-function unknownParts(resources: Resources): readonly NotJudged[] {
+function findUnknownParts(resources: Resources, report: (found: Finding) => void): void {
   const { bootstrap, isDump, listeners, clusters, routes, endpoints, filters } = resources;
-  if (!isDump) return bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap');
-  // What these two lead to is in the dump.
-  const leftOut = ['static_resources', 'dynamic_resources'];
-  return [
-    ...(bootstrap === undefined ? [] : findNotJudged(bootstrap, 'config.bootstrap.v3.Bootstrap', leftOut)),
-    ...listeners
-      .filter(each => !isOutbound(each, isDump))
-      .flatMap(each => findNotJudged(each, 'config.listener.v3.Listener')),
-    ...clusters.flatMap(each => findNotJudged(each, 'config.cluster.v3.Cluster')),
-    ...[...routes.values()].flatMap(each => findNotJudged(each, 'config.route.v3.RouteConfiguration')),
-    ...[...endpoints.values()].flatMap(each => findNotJudged(each, 'config.endpoint.v3.ClusterLoadAssignment')),
-    ...[...filters.values()].flatMap(each => findNotJudged(each, 'config.core.v3.TypedExtensionConfig')),
-  ];
+  const find = (message: string, all: Iterable<ProtoValue>, leftOut?: readonly string[]): void => {
+    for (const each of all) findNotJudged(each, message, report, leftOut);
+  };
+  // What these two of a dump lead to is in the dump itself.
+  const leftOut = isDump ? ['static_resources', 'dynamic_resources'] : [];
+  find('config.bootstrap.v3.Bootstrap', bootstrap === undefined ? [] : [bootstrap], leftOut);
+  if (!isDump) return;
+  const inbound = listeners.filter(each => !isOutbound(each, isDump));
+  find('config.listener.v3.Listener', inbound);
+  find('config.cluster.v3.Cluster', clusters);
+  find('config.route.v3.RouteConfiguration', routes.values());
+  find('config.endpoint.v3.ClusterLoadAssignment', endpoints.values());
+  find('config.core.v3.TypedExtensionConfig', filters.values());
 }
-
 /** Clusters on a way of which the file does not say which servers answer, and hosts beside account-authz. */
-function unknownAddresses(model: LintModel): readonly NotJudged[] {
+function unknownAddresses(model: LintModel): readonly Finding[] {
   const { listen } = model.config;
   const checks = model.guarded.flatMap(({ checks: all }) => all.flatMap(({ cluster }) => cluster ?? []));
   const clusters = new Set([
@@ -146,8 +177,8 @@ function unknownAddresses(model: LintModel): readonly NotJudged[] {
   const isMixed = (each: Cluster): boolean => each.keys.size > 1 && isAt(each, listen) === true;
   const isOther = (each: Cluster): boolean =>
     isAt(each, listen) === undefined && isLocal(toListenAddress(listen)) && each.keys.size > 0 && !speaksTls(each);
-  const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, message: string) =>
-    [...all].filter(isWanted).map(({ place: { path } }) => ({ path, message }));
+  const found = (all: Iterable<Cluster>, isWanted: (each: Cluster) => boolean, says: string) =>
+    [...all].filter(isWanted).map(({ place: at }) => ({ at, says }));
   return [
     ...found(
       clusters,
@@ -162,9 +193,9 @@ function unknownAddresses(model: LintModel): readonly NotJudged[] {
 }
 
 /** An ext_authz that asks another service than account-authz. */
-function foreignChecks({ guarded }: LintModel): readonly NotJudged[] {
+function foreignChecks({ guarded }: LintModel): readonly Finding[] {
   return guarded.flatMap(foreignChecksIn).map(({ filter }) => ({
-    path: filter.value.path,
-    message: 'asks another authorization service, whose answers can change headers of the request',
+    at: filter.value,
+    says: 'asks another authorization service, whose answers can change headers of the request',
   }));
 }

@@ -138,17 +138,23 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
   };
 }
 
+// Each such chain is judged for each route, and each filter for each route with settings of its own.
+const maxUpgrades = 16;
+const maxPairs = 300_000;
+
 function readManager(
   value: ProtoValue,
   context: ManagerContext,
 ): Omit<ConnectionManager, 'isPublic' | 'isOutbound' | keyof ForPorts> {
   const { resources } = context;
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
+  if (upgrades.length > maxUpgrades)
+    value.field('upgrade_configs').cannotBeJudged(`has more than ${maxUpgrades} upgrades with filters of their own`);
   const chains = [
     readFilterChain(value.field('http_filters'), undefined, resources.filters),
-    ...upgrades.map(each =>
-      readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '', resources.filters),
-    ),
+    ...upgrades
+      .slice(0, maxUpgrades)
+      .map(each => readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '', resources.filters)),
   ];
   const discovered = resources.routes.get(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
@@ -170,7 +176,12 @@ function readManager(
       return left.filter(each => !leadsOn(each));
     }, templates);
   const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
-  return { value, routes, hosts, chains, targets, protectedTargets, protectedScopes, withoutWay, dynamic };
+  const room = Math.ceil(maxPairs / (new Set(targets.map(({ filterScopes }) => filterScopes)).size + 1));
+  for (const { value: list, filters } of chains)
+    if (filters.length > room)
+      list.cannotBeJudged('has more filters than the lint judges for so many routes with settings of filters');
+  const judged = chains.map(chain => ({ ...chain, filters: chain.filters.slice(0, room) }));
+  return { value, routes, hosts, chains: judged, targets, protectedTargets, protectedScopes, withoutWay, dynamic };
 }
 
 /** The same list where nothing is added, so that equal lists are found at once. */
@@ -180,7 +191,9 @@ function withFilters(scopes: readonly ProtoValue[], inner: ProtoValue): readonly
 
 function readHost(routes: ProtoValue, value: ProtoValue, outer: readonly ProtoValue[]): VirtualHost {
   const own = withFilters(outer, value);
-  const all = value.items('routes').map((route): HostRoute => {
+  // Asking what is no mapping for a field reports it.
+  const given = value.items('routes').filter(route => route.isMapping || route.field('match').isPresent);
+  const all = given.map((route): HostRoute => {
     const match = readRouteMatch(route.field('match'));
     const isAnswered = route.present('route', 'redirect').length === 0;
     return { value: route, match, isAnswered, scopes: [routes, value, route], filterScopes: withFilters(own, route) };

@@ -3,6 +3,7 @@ import { type Cluster, readProtocolOptions } from './cluster.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import type { ConnectionManager, RouteTarget } from './listener.ts';
+import { memoized } from './memoized.ts';
 import { readRemoval, without } from './name-pattern.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -37,37 +38,63 @@ const listName = /^request_(?:headers_to_(?:add|remove)\w*|(?:headers_|trailers_
 
 /** From every listener that is not for outbound traffic. */
 export function readHeaderWays(model: LintModel): readonly HeaderWay[] {
-  return model.managers.filter(({ isOutbound }) => !isOutbound).flatMap(manager => readWays(model, manager));
+  let followed = 0;
+  const follow = (manager: ConnectionManager, count: number): boolean => {
+    const isEnough = followed > maxFollowed;
+    followed += count;
+    if (followed > maxFollowed && !isEnough)
+      manager.value.cannotBeJudged('has more filters and header mutations than the lint follows for so many routes');
+    return followed <= maxFollowed;
+  };
+  return model.managers.filter(({ isOutbound }) => !isOutbound).flatMap(manager => readWays(model, manager, follow));
 }
 
-function readWays(model: LintModel, manager: ConnectionManager): readonly HeaderWay[] {
-  const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
+/** On all ways of a file together. */
+const maxFollowed = 4_000_000;
+
+function readWays(
+  model: LintModel,
+  manager: ConnectionManager,
+  follow: (manager: ConnectionManager, count: number) => boolean,
+): readonly HeaderWay[] {
+  const checks = model.checksOf.get(manager) ?? [];
   const hasTrustedProxy = (manager.value.field('xff_num_trusted_hops').number() ?? 0) > 0;
   const held = model.names.held(refusesUnderscores(manager), hasTrustedProxy);
   const isWidestFirst = manager.routes.field('most_specific_header_mutations_wins').flag() === true;
   return manager.chains.flatMap(({ value: chain, filters }) => {
-    const inChain = new Map<readonly ProtoValue[], Pick<HeaderWay, 'check' | 'before' | 'after'>>();
-    const read = (scopes: readonly ProtoValue[]) => {
+    const same = new Map<string, Pick<HeaderWay, 'check' | 'before' | 'after'>>();
+    const read = memoized((scopes: readonly ProtoValue[]) => {
       const check = checks.find(each => each.chain.value === chain && stateOf(each.filter, scopes).runs);
       const end = check === undefined ? filters.length : filters.indexOf(check.filter);
-      const after = filters.slice(end).flatMap(each => mutationsOf(each, scopes));
-      return { check, before: mutationsBefore(manager, filters.slice(0, end), scopes), after };
-    };
+      const lists = filters.map(each => mutationsOf(each, scopes));
+      // The settings of most routes change nothing of this.
+      const key = [end, ...lists.map(numberOf)].join();
+      const [early, late] = [lists.slice(0, end), lists.slice(end)];
+      const found = same.get(key) ?? { check, before: [earlyMutations(manager), ...early].flat(), after: late.flat() };
+      if (!same.has(key)) follow(manager, found.before.length + found.after.length);
+      same.set(key, found);
+      return found;
+    });
     const seen = { open: new Set(), protected: new Set() };
     return manager.targets.flatMap((target): readonly HeaderWay[] => {
+      if (!follow(manager, 0)) return [];
       const { scopes, filterScopes, action, upstream: cluster, protectedPath } = target;
-      const found = inChain.get(filterScopes) ?? read(filterScopes);
-      inChain.set(filterScopes, found);
-      const levels = (isWidestFirst ? scopes : scopes.toReversed()).flatMap(mutationsOfScope);
-      const copies = known.get(action) ?? action.items('request_mirror_policies').flatMap(mutationsIn);
-      known.set(action, copies);
-      const upstream = filtersOf(cluster).flatMap(each => mutationsOf(each, filterScopes));
-      const last = [...levels, ...copies.filter(({ sets }) => sets !== undefined), ...upstream];
+      const found = read(filterScopes);
+      const levels = (isWidestFirst ? scopes : scopes.toReversed())
+        .filter(each => listsIn(each).length > 0)
+        .flatMap(mutationsOfScope);
+      const upstream = cluster === undefined ? [] : mutationsOfCluster(cluster)(filterScopes);
+      const last = [
+        ...levels,
+        ...(action.field('request_mirror_policies').isPresent ? copiesOf(action) : []),
+        ...upstream,
+      ];
       const { check, before, after } = found;
       // Checked routes with nothing of their own are alike: a file may have 500,000 of them.
       const alike = protectedPath === undefined ? seen.open : seen.protected;
       if (check !== undefined && last.length === 0 && alike.has(found)) return [];
       if (last.length === 0) alike.add(found);
+      else follow(manager, last.length + (check === undefined ? before : after).length);
       const all = { model, manager, target, chain, check, held };
       return check === undefined
         ? [{ ...all, before: last.length === 0 ? before : [...before, ...last], after: [] }]
@@ -82,63 +109,72 @@ export function refusesUnderscores({ value }: ConnectionManager): boolean {
 }
 
 /** On one level, Envoy removes before it adds. */
-function mutationsOfScope(scope: ProtoValue): readonly Mutation[] {
-  const lists = scope.present('request_headers_to_remove', 'request_headers_to_add');
-  if (lists.length === 0) return [];
-  return lists
+const mutationsOfScope = memoized((scope: ProtoValue): readonly Mutation[] =>
+  listsIn(scope)
     .flatMap(readList)
-    .sort((one, other) => Number(one.sets !== undefined) - Number(other.sets !== undefined));
+    .sort((one, other) => Number(one.sets !== undefined) - Number(other.sets !== undefined)),
+);
+
+function listsIn(scope: ProtoValue): readonly ProtoValue[] {
+  return scope.present('request_headers_to_remove', 'request_headers_to_add');
 }
 
-/** The HTTP filters of a cluster. */
-function filtersOf(cluster: Cluster | undefined): readonly HttpFilter[] {
-  if (cluster === undefined) return [];
-  const filters =
-    filtersByCluster.get(cluster) ??
-    readProtocolOptions(cluster).flatMap(options => readFilterChain(options.field('http_filters')).filters);
-  filtersByCluster.set(cluster, filters);
-  return filters;
-}
+/** By the action of a route. */
+const copiesOf = memoized((action: ProtoValue): readonly Mutation[] =>
+  action
+    .items('request_mirror_policies')
+    .flatMap(mutationsIn)
+    .filter(({ sets }) => sets !== undefined),
+);
 
-const filtersByCluster = new WeakMap<Cluster, readonly HttpFilter[]>();
+/** By the HTTP filters of a cluster, on a route with these scopes. */
+const mutationsOfCluster = memoized((cluster: Cluster) => {
+  const filters = readProtocolOptions(cluster).flatMap(each => readFilterChain(each.field('http_filters')).filters);
+  return memoized((scopes: readonly ProtoValue[]) => filters.flatMap(each => mutationsOf(each, scopes)));
+});
 
-/** Early ones, and those of these filters. */
-function mutationsBefore({ value }: ConnectionManager, filters: readonly HttpFilter[], scopes: readonly ProtoValue[]) {
-  const early =
-    known.get(value) ??
-    value
-      .items('early_header_mutation_extensions')
-      .map(each => each.field('typed_config').any())
-      .flatMap(({ type, message }) => (type === earlyHeaderMutation ? readList(message.field('mutations')) : []));
-  known.set(value, early);
-  return [...early, ...filters.flatMap(each => mutationsOf(each, scopes))];
-}
+const earlyMutations = memoized(({ value }: ConnectionManager): readonly Mutation[] =>
+  value
+    .items('early_header_mutation_extensions')
+    .map(each => each.field('typed_config').any())
+    .flatMap(({ type, message }) => (type === earlyHeaderMutation ? readList(message.field('mutations')) : [])),
+);
 
-/** Whether a name is removed from every request before this check. */
-export function isRemovedBefore({ manager, chain, filter }: AuthzFilter, name: string): boolean {
+/** Those of the names that some protected request still has at this check. */
+export function keptBefore({ manager, chain, filter }: AuthzFilter, names: readonly string[]): readonly string[] {
   const filters = chain.filters.slice(0, chain.filters.indexOf(filter));
-  return manager.protectedScopes.every(scopes =>
-    mutationsBefore(manager, filters, scopes).some(each => !each.isTrailer && each.removed([name]).length > 0),
+  const early = leftInHeaders(earlyMutations(manager))(names);
+  if (early.length === 0) return early;
+  const left = manager.protectedScopes.flatMap(scopes =>
+    filters.reduce((all, each) => leftInHeaders(mutationsOf(each, scopes))(all), early),
   );
+  return [...new Set(left)];
 }
 
-// By filter, by connection manager, or by the action of a route.
-const known = new WeakMap<object, readonly Mutation[]>();
+const none: readonly Mutation[] = [];
+let count = 0;
+const numberOf = memoized((_list: readonly Mutation[]): number => {
+  count += 1;
+  return count;
+});
 
-/** Of a filter on a route with these scopes, those of a router's upstream filters included. */
+/** Of a filter on a route with these scopes, those of a router's upstream filters included. The same list where they say nothing about it. */
 function mutationsOf(filter: HttpFilter, scopes: readonly ProtoValue[]): readonly Mutation[] {
-  if (filter.type === filterTypes.extAuthz) return [];
-  if (filter.type === filterTypes.router)
-    return readFilterChain(filter.config.field('upstream_http_filters')).filters.flatMap(each =>
-      mutationsOf(each, scopes),
-    );
-  if (!stateOf(filter, scopes).runs) return [];
-  const own = known.get(filter) ?? mutationsIn(filter.config);
-  known.set(filter, own);
+  if (filter.type === filterTypes.extAuthz) return none;
+  const upstream = filter.type === filterTypes.router ? upstreamFilters(filter) : [];
+  if (upstream.length > 0) return upstream.flatMap(each => mutationsOf(each, scopes));
+  if (filter.type === filterTypes.router || !stateOf(filter, scopes).runs) return none;
+  const own = ownMutations(filter);
   const settings = routeSettingsOf(filter, scopes);
+  if (settings.length === 0) return own;
   const isWidestFirst = filter.config.field('most_specific_header_mutations_wins').flag() === true;
   return [...own, ...(isWidestFirst ? settings : settings.toReversed()).flatMap(mutationsIn)];
 }
+
+const upstreamFilters = memoized(
+  ({ config }: HttpFilter) => readFilterChain(config.field('upstream_http_filters')).filters,
+);
+const ownMutations = memoized(({ config }: HttpFilter) => mutationsIn(config));
 
 /** By the lists at any depth of a message. */
 function mutationsIn(message: ProtoValue): readonly Mutation[] {
@@ -160,21 +196,21 @@ export function readList(list: ProtoValue): readonly Mutation[] {
   });
 }
 
-const keptBy = new WeakMap<readonly Mutation[], Map<readonly string[], readonly string[]>>();
+/** Those of the names that no mutation of the headers, or of the trailers, removes. */
+function leftOf(mutations: readonly Mutation[], names: readonly string[], isTrailer: boolean): readonly string[] {
+  return mutations.reduce(
+    (left, each) => (left.length > 0 && each.isTrailer === isTrailer ? without(left, each.removed(left)) : left),
+    names,
+  );
+}
+
+const leftBy = (isTrailer: boolean) =>
+  memoized((all: readonly Mutation[]) => memoized((names: readonly string[]) => leftOf(all, names, isTrailer)));
+const [leftInHeaders, leftInTrailers] = [leftBy(false), leftBy(true)];
 
 /** The names that a client can send past all mutations before the check, or on the whole way. */
 export function kept({ before, after, held }: HeaderWay, kind: keyof HeaderWay['held']): readonly string[] {
-  const names = held[kind];
-  const isTrailer = kind === 'inTrailers';
-  const left = (mutations: readonly Mutation[], all: readonly string[]) =>
-    mutations.reduce(
-      (names, each) => (names.length > 0 && each.isTrailer === isTrailer ? without(names, each.removed(names)) : names),
-      all,
-    );
-  const byNames = keptBy.get(before) ?? new Map<readonly string[], readonly string[]>();
-  keptBy.set(before, byNames);
-  const found = byNames.get(names) ?? left(before, names);
-  byNames.set(names, found);
   // No check sees trailers, so that they may be removed behind it.
-  return isTrailer ? left(after, found) : found;
+  if (kind === 'inTrailers') return leftOf(after, leftInTrailers(before)(held[kind]), true);
+  return leftInHeaders(before)(held[kind]);
 }

@@ -1,5 +1,6 @@
 // Compiles an envoy.type.matcher.v3 StringMatcher or RegexMatcher into a test of a header name. Envoy's header names are lower case.
 import { RE2JS } from 're2js';
+import { memoized } from './memoized.ts';
 import { createNameSet, matchedBy, type NameSet, parseNameRegex } from './name-regex.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -29,9 +30,9 @@ function readFilter(matcher: ProtoValue): NameFilter {
   let compiled: CompiledRegex | undefined;
   return names => {
     if (!names.lines.includes(`\n${head}`)) return [];
-    compiled ??= compile(text);
-    if (compiled !== 'bad') return compiled(names);
-    regex.cannotBeJudged('is no regular expression of RE2');
+    compiled ??= compile(text, budgetOf(matcher.root));
+    if (typeof compiled !== 'string') return compiled(names);
+    regex.cannotBeJudged(compiled);
     return undefined;
   };
 }
@@ -39,31 +40,40 @@ function readFilter(matcher: ProtoValue): NameFilter {
 export function readRegex(matcher: ProtoValue): NamePattern {
   const filter = readFilter(matcher);
   return name => {
-    const found = filter(nameSetOf(name));
+    const found = filter(nameSetOf([name]));
     return found && found.length > 0;
   };
 }
 
-const setsByName = new Map<string, NameSet>();
-const setsByNames = new WeakMap<readonly string[], NameSet>();
-
-function nameSetOf(name: string): NameSet {
-  const found = setsByName.get(name) ?? createNameSet([name]);
-  if (setsByName.size < 1000) setsByName.set(name, found);
-  return found;
-}
-
-export type CompiledRegex = ((names: NameSet) => readonly string[]) | 'bad';
-
-// Of patterns that each listener has again.
+// Of names and patterns that each listener has again.
+const setsByText = new Map<string, NameSet>();
 const compiledBy = new Map<string, CompiledRegex>();
+const maxKept = 1000;
 
-/** RE2 as in Envoy; compiling takes 0.1 ms and 15 KB, so that it is left to what the lint does not read itself. */
-export function compile(text: string, own = parseNameRegex(text)): CompiledRegex {
+/** The same list is found at once. */
+const nameSetOf = memoized((names: readonly string[]): NameSet => {
+  const text = names.join('\n');
+  const found = setsByText.get(text) ?? createNameSet(names);
+  if (setsByText.size < maxKept) setsByText.set(text, found);
+  return found;
+});
+
+/** Or why it cannot be judged. */
+type CompiledRegex = ((names: NameSet) => readonly string[]) | string;
+
+/** Microseconds that patterns of a file which need RE2 may take: about 5,000 of them. */
+const maxCompiling = 4_000_000;
+const budgetOf = memoized((_root: ProtoValue) => ({ left: maxCompiling }));
+
+/** RE2 as in Envoy is slow, and left to what the lint does not read itself. */
+function compile(text: string, budget: { left: number }): CompiledRegex {
   const known = compiledBy.get(text);
   if (known !== undefined) return known;
+  const own = parseNameRegex(text);
+  if (own === undefined) budget.left -= 800 + text.length;
+  if (budget.left < 0) return 'is one of thousands of regular expressions, more than the lint reads';
   const compiled = own === undefined ? compileRe2(text) : (names: NameSet) => matchedBy(own, names);
-  if (compiledBy.size < 1000) compiledBy.set(text, compiled);
+  if (compiledBy.size < maxKept) compiledBy.set(text, compiled);
   return compiled;
 }
 
@@ -72,7 +82,7 @@ function compileRe2(text: string): CompiledRegex {
     const compiled = RE2JS.compile(text);
     return ({ names }) => names.filter(name => compiled.testExact(name));
   } catch {
-    return 'bad';
+    return 'is no regular expression of RE2';
   }
 }
 
@@ -110,8 +120,6 @@ export function readRemoval(matcher: ProtoValue): (names: readonly string[]) => 
   const pattern = filter === undefined ? readStringMatcher(matcher) : undefined;
   return names => {
     if (filter === undefined) return names.filter(name => pattern?.(name) ?? true);
-    const set = setsByNames.get(names) ?? createNameSet(names);
-    setsByNames.set(names, set);
-    return filter(set) ?? names;
+    return filter(nameSetOf(names)) ?? names;
   };
 }

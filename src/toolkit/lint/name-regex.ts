@@ -1,16 +1,10 @@
 // Tells which of some names a regular expression of RE2 matches: of all at once and without compiling it, since a file may have 300,000.
 
 /** A bit for each place between characters of the names, one after the other. */
-type Places = Int32Array;
+type Places = bigint;
 
-/** Moves the places over what it matches; false if none is left. */
-export type Matcher = (names: NameSet, at: Places) => boolean;
-
-/** What one character may be. */
-interface Letters {
-  readonly key: string;
-  readonly has: (letter: string) => boolean;
-}
+/** From places to those behind what it matches there. */
+export type Matcher = (names: NameSet, at: Places) => Places;
 
 export interface NameSet {
   readonly names: readonly string[];
@@ -18,33 +12,39 @@ export interface NameSet {
   readonly lines: string;
   readonly starts: Places;
   readonly ends: Places;
-  /** The places before one of these letters. */
-  before(letters: Letters): Places;
+  /** The places before a letter that this expression of one letter matches. */
+  before(letter: string): Places;
 }
 
+type Letters = (letter: string) => boolean;
+
+const ignoringCase = '(?i)';
+
 export function createNameSet(names: readonly string[]): NameSet {
-  // An empty text ends a name, and is no letter.
-  const text = names.flatMap(name => [...name, '']);
-  const none = (): Places => new Int32Array((text.length >> 5) + 1);
-  const [starts, byLetter, known] = [none(), new Map<string, Places>(), new Map<string, Places>()];
-  for (const [i, letter] of text.entries()) {
-    const places = byLetter.get(letter) ?? none();
-    byLetter.set(letter, add(places, i));
-    if (i === 0 || text[i - 1] === '') add(starts, i);
+  // A line feed ends a name, and is no letter.
+  const text = names.map(name => `${name}\n`).join('');
+  const bytes = new Map<string, Buffer>();
+  for (const [i, letter] of text.split('').entries()) {
+    const places = bytes.get(letter) ?? Buffer.alloc((text.length >> 3) + 1);
+    bytes.set(letter, places);
+    const at = places.length - 1 - (i >> 3);
+    places[at] = (places[at] ?? 0) | (1 << (i & 7));
   }
-  const ends = byLetter.get('') ?? none();
-  byLetter.delete('');
+  const byLetter = new Map([...bytes].map(([letter, places]) => [letter, BigInt(`0x${places.toString('hex')}`)]));
+  const ends = byLetter.get('\n') ?? 0n;
+  const known = new Map<string, Places>();
   return {
     names,
-    lines: `\n${names.join('\n')}`,
-    starts,
+    lines: `\n${text}`,
+    starts: (ends << 1n) | 1n,
     ends,
-    before({ key, has }) {
-      const found = known.get(key);
+    before(letter) {
+      const found = known.get(letter);
       if (found !== undefined) return found;
-      const places = none();
-      for (const [letter, each] of byLetter) if (has(letter)) unite(places, each);
-      if (known.size < 1000) known.set(key, places);
+      const has = lettersOf(letter);
+      let places = 0n;
+      for (const [each, found] of byLetter) if (each !== '\n' && has(each)) places |= found;
+      known.set(letter, places);
       return places;
     },
   };
@@ -52,12 +52,13 @@ export function createNameSet(names: readonly string[]): NameSet {
 
 /** Those that it matches as a whole. */
 export function matchedBy(matcher: Matcher, names: NameSet): readonly string[] {
-  const at = names.starts.slice();
-  if (!matcher(names, at) || !keep(at, names.ends)) return [];
-  let end = -1;
+  const found = matcher(names, names.starts) & names.ends;
+  if (found === 0n) return [];
+  const bits = found.toString(2);
+  let end = 0;
   return names.names.filter(name => {
-    end += [...name].length + 1;
-    return ((at[end >> 5] ?? 0) & (1 << (end & 31))) !== 0;
+    end -= name.length + 1;
+    return bits.at(end) === '1';
   });
 }
 
@@ -66,27 +67,18 @@ const one =
   /[\w/:@~%&=,;!#'"<>-]|\.|\\[dwsDWS!-/:-@[-`{-~]|\[\^?-?(?:\w-\w|[\w/:@~%&=,;!#'"<>.+*?()|$ {}]|\\[dwsDWS!-/:-@[-`{-~])+-?\]/y;
 const parts = /(\w)-(\w)|\\?./g;
 const times = /([*+?]|\{(\d{1,3})(?:(,)(\d{0,3}))?\})\??/y;
-const maxDepth = 50;
+const maxDepth = 10;
+const maxLetters = 5000;
 
 /** Undefined for what it does not know, which may be no expression at all. */
 export function parseNameRegex(text: string): Matcher | undefined {
-  const ignoresCase = text.startsWith('(?i)');
-  let i = ignoresCase ? 4 : 0;
+  const flags = text.startsWith(ignoringCase) ? ignoringCase : '';
+  let i = flags.length;
   const take = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = i;
     const found = pattern.exec(text);
     i += found?.[0].length ?? 0;
     return found;
-  };
-  const toLetters = (key: string): Letters => {
-    const has = lettersOf(key);
-    if (!ignoresCase) return { key, has };
-    const isNegated = key.startsWith('[^') || /^\\[DWS]$/.test(key);
-    const either = [(letter: string) => letter.toLowerCase(), (letter: string) => letter.toUpperCase()];
-    return {
-      key: `(?i)${key}`,
-      has: letter => (isNegated ? either.every(to => has(to(letter))) : either.some(to => has(to(letter)))),
-    };
   };
 
   function alternatives(depth: number): Matcher | undefined {
@@ -98,27 +90,25 @@ export function parseNameRegex(text: string): Matcher | undefined {
       else if (matcher === undefined) return undefined;
       else all.at(-1)?.push(matcher);
     }
-    const [first, ...others] = all.map(inOrder);
-    return first === undefined || others.length === 0 ? first : anyOf([first, ...others]);
+    const [first = inOrder([]), ...others] = all.map(inOrder);
+    if (others.length === 0) return first;
+    return (names, at) => others.reduce((to, each) => to | each(names, at), first(names, at));
   }
 
   function item(letter: string, depth: number): Matcher | undefined {
     const literal = take(run)?.[0];
-    if (literal !== undefined) {
-      const letters = [...literal].map(toLetters);
-      return (names, at) => letters.every(each => move(at, names.before(each)));
-    }
+    if (literal !== undefined) return moveAlong(literal, flags);
     if (letter === '^' || letter === '$') {
       i += 1;
       if (take(times) !== null) return undefined;
-      return (names, at) => keep(at, letter === '^' ? names.starts : names.ends);
+      return (names, at) => at & (letter === '^' ? names.starts : names.ends);
     }
     const single = take(one)?.[0];
     let inner: Matcher | undefined;
     if (single !== undefined) {
-      const letters = toLetters(single);
-      if (!isInOrder(single)) return undefined;
-      inner = (names, at) => move(at, names.before(letters));
+      if (!isInOrder(single) || readKeys.size > maxLetters) return undefined;
+      lettersOf(flags + single);
+      inner = move(flags + single);
     } else if (letter === '(' && depth < maxDepth) {
       i += text.startsWith('(?:', i) ? 3 : 1;
       inner = alternatives(depth + 1);
@@ -129,6 +119,7 @@ export function parseNameRegex(text: string): Matcher | undefined {
     if (inner === undefined || all === undefined) return inner;
     // RE2 bounds the product of nested numbers, and knows no repetition of a repetition.
     if (take(times) !== null || (sign.startsWith('{') && single === undefined)) return undefined;
+    if (single !== undefined && sign === '*') return fill(flags + single);
     if (!sign.startsWith('{')) return repeat(inner, sign === '+' ? 1 : 0, sign === '?' ? 1 : Infinity);
     const end = comma === undefined ? Number(least) : most === '' ? Infinity : Number(most);
     return end < Number(least) ? undefined : repeat(inner, Number(least), end);
@@ -138,87 +129,89 @@ export function parseNameRegex(text: string): Matcher | undefined {
   return i === text.length ? matcher : undefined;
 }
 
-/** Whether no range is upside down. */
-function isInOrder(single: string): boolean {
-  return !single.startsWith('[') || [...single.matchAll(parts)].every(([, from = '', to = '']) => from <= to);
+const readKeys = new Map<string, Letters>();
+
+function lettersOf(key: string): Letters {
+  const found = readKeys.get(key) ?? readLetters(key);
+  readKeys.set(key, found);
+  return found;
 }
 
-function lettersOf(key: string): (letter: string) => boolean {
-  const isWord = (letter: string): boolean => /^\w$/.test(letter);
-  if (key === '.') return letter => letter !== '\n';
+function readLetters(key: string): Letters {
+  if (key.startsWith(ignoringCase)) {
+    const has = readLetters(key.slice(ignoringCase.length));
+    const either = (letter: string): readonly string[] => [letter.toLowerCase(), letter.toUpperCase()];
+    const isNegated = /^\(\?i\)(?:\[\^|\\[DWS]$)/.test(key);
+    return isNegated ? letter => either(letter).every(has) : letter => either(letter).some(has);
+  }
+  if (key === '.') return () => true;
   if (/^\\[dD]$/.test(key)) return letter => /^\d$/.test(letter) === (key === '\\d');
-  if (/^\\[wW]$/.test(key)) return letter => isWord(letter) === (key === '\\w');
-  if (/^\\[sS]$/.test(key)) return letter => /^[\t\n\f\r ]$/.test(letter) === (key === '\\s');
+  if (/^\\[wW]$/.test(key)) return letter => /^\w$/.test(letter) === (key === '\\w');
+  if (/^\\[sS]$/.test(key)) return letter => /^[\t\f\r ]$/.test(letter) === (key === '\\s');
   if (key.startsWith('\\')) return letter => letter === key.slice(1);
   if (!key.startsWith('[') || key.length === 1) return letter => letter === key;
   const isNegated = key.startsWith('[^');
   const inside = [...key.slice(isNegated ? 2 : 1, -1).matchAll(parts)].map(([part, from, to = '']) =>
-    from === undefined ? lettersOf(part === '.' ? '\\.' : part) : (letter: string) => letter >= from && letter <= to,
+    from === undefined ? readLetters(part === '.' ? '\\.' : part) : (letter: string) => letter >= from && letter <= to,
   );
   return letter => inside.some(has => has(letter)) !== isNegated;
 }
 
-function inOrder(matchers: readonly Matcher[]): Matcher {
-  return (names, at) => matchers.every(each => each(names, at));
+/** Whether no range is upside down. */
+function isInOrder(single: string): boolean {
+  return [...single.matchAll(parts)].every(([, from = '', to = '']) => from <= to);
 }
 
-function anyOf(matchers: readonly Matcher[]): Matcher {
+function inOrder(matchers: readonly Matcher[]): Matcher {
+  const [only, ...others] = matchers;
+  if (only !== undefined && others.length === 0) return only;
   return (names, at) => {
-    const [from, to] = [at.slice(), new Int32Array(at.length)];
-    let isAny = false;
-    for (const each of matchers) {
-      at.set(from);
-      if (!each(names, at)) continue;
-      unite(to, at);
-      isAny = true;
+    let to = at;
+    for (const each of matchers) if (to !== 0n) to = each(names, to);
+    return to;
+  };
+}
+
+function move(letter: string): Matcher {
+  return (names, at) => (at & names.before(letter)) << 1n;
+}
+
+function moveAlong(literal: string, flags: string): Matcher {
+  return (names, at) => {
+    let to = at;
+    for (const letter of literal) {
+      if (to === 0n) break;
+      to = (to & names.before(flags + letter)) << 1n;
     }
-    at.set(to);
-    return isAny;
+    return to;
+  };
+}
+
+/** Any number of one letter, in steps of 1, 2, 4, … */
+function fill(letter: string): Matcher {
+  return (names, at) => {
+    let to = at;
+    let through = names.before(letter) << 1n;
+    for (let step = 1n; ; step *= 2n) {
+      const next = to | (through & (to << step));
+      if (next === to) return to;
+      to = next;
+      through &= through << step;
+    }
   };
 }
 
 function repeat(matcher: Matcher, least: number, most: number): Matcher {
   return (names, at) => {
-    for (let count = 0; count < least; count += 1) if (!matcher(names, at)) return false;
-    const all = at.slice();
-    for (let count = least; count < most && matcher(names, at); count += 1) {
+    let to = at;
+    for (let count = 0; count < least && to !== 0n; count += 1) to = matcher(names, to);
+    let all = to;
+    for (let count = least; count < most && to !== 0n; count += 1) {
+      const next = matcher(names, to);
       // Only from places where it has not been.
-      let left = 0;
-      for (let k = 0; k < at.length; k += 1) {
-        at[k] = (at[k] ?? 0) & ~(all[k] ?? 0);
-        left |= at[k] ?? 0;
-      }
-      if (left === 0) break;
-      unite(all, at);
+      to = next ^ (next & all);
+      all |= to;
     }
-    at.set(all);
-    return true;
+    return all;
   };
-}
-
-function add(places: Places, i: number): Places {
-  places[i >> 5] = (places[i >> 5] ?? 0) | (1 << (i & 31));
-  return places;
-}
-
-function unite(places: Places, others: Places): void {
-  for (let k = 0; k < places.length; k += 1) places[k] = (places[k] ?? 0) | (others[k] ?? 0);
-}
-
-function keep(places: Places, others: Places): boolean {
-  let left = 0;
-  for (let k = 0; k < places.length; k += 1) left |= places[k] = (places[k] ?? 0) & (others[k] ?? 0);
-  return left !== 0;
-}
-
-/** To the next place, from those alone that are among the others. */
-function move(places: Places, others: Places): boolean {
-  let [carried, left] = [0, 0];
-  for (let k = 0; k < places.length; k += 1) {
-    const kept = (places[k] ?? 0) & (others[k] ?? 0);
-    places[k] = (kept << 1) | carried;
-    carried = kept >>> 31;
-    left |= kept;
-  }
-  return left !== 0;
 }

@@ -2,14 +2,9 @@
 import { wholeAnswersScript } from '../envoy-settings/authz-cluster.ts';
 import messages from './envoy-messages.json' with { type: 'json' };
 import { knownMessages, possibleHarm } from './known-messages.ts';
-import type { ProtoValue, ValuePath } from './proto-value.ts';
+import type { ProtoValue } from './proto-value.ts';
 import { rewritesToItself } from './route-match.ts';
-
-export interface NotJudged {
-  readonly path: ValuePath;
-  /** Printable; completes a sentence that starts with the place. */
-  readonly message: string;
-}
+import type { Finding } from './rule.ts';
 
 interface Field {
   readonly kind: string | undefined;
@@ -56,12 +51,12 @@ export function isKnown(type: string): boolean {
 export function findNotJudged(
   root: ProtoValue,
   message: string,
+  report: (found: Finding) => void,
   leftOut: readonly string[] = [],
-): readonly NotJudged[] {
-  const found: NotJudged[] = [];
+): void {
   const add = (at: ProtoValue, says: string, name: string): void => {
     const [, harm = 'the lint does not know what it does'] = possibleHarm.find(([pattern]) => pattern.test(name)) ?? [];
-    found.push({ path: at.path, message: `${says}: ${harm}` });
+    report({ at, says: `${says}: ${harm}` });
   };
 
   function visitMessage(value: ProtoValue, name: string): void {
@@ -72,8 +67,7 @@ export function findNotJudged(
       if (fieldName === '@type' || (value === root && leftOut.includes(fieldName))) continue;
       const [field = others, type] = [fields.get(fieldName), types?.get(fieldName)];
       const at = value.field(fieldName);
-      if (types !== undefined && type === undefined)
-        found.push({ path: at.path, message: `is no field of Envoy 1.40` });
+      if (types !== undefined && type === undefined) report({ at, says: 'is no field of Envoy 1.40' });
       else if (field === undefined && !rewritesToItself(at)) add(at, 'is not judged', fieldName);
       else if (field === undefined) continue;
       else if (field.kind === '=') visitValue(at, fieldName, field.rest.split('|'), type?.rest.split('|') ?? []);
@@ -84,7 +78,7 @@ export function findNotJudged(
       fields.has('typed_config') && !['typed_config', 'config_discovery'].some(each => value.field(each).isPresent);
     // A name alone has no settings. Only sockets are found by it.
     if (isNamed && /^envoy\.(?!transport_sockets\.)/.test(value.field('name').text() ?? ''))
-      found.push({ path: value.path, message: withoutConfig });
+      report({ at: value, says: withoutConfig });
   }
 
   function visitField(at: ProtoValue, field: string, type: string): void {
@@ -110,5 +104,4 @@ export function findNotJudged(
   }
 
   visitMessage(root, message);
-  return found;
 }

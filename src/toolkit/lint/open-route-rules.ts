@@ -9,7 +9,6 @@ import { stateOf } from './http-filter.ts';
 import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { HostRoute, RouteTarget } from './listener.ts';
 import type { HeaderWay } from './mutations.ts';
-import type { NotJudged } from './not-judged.ts';
 import { literalPath, type PathScope } from './route-match.ts';
 import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
@@ -61,12 +60,10 @@ function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[]
 }
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
-  const guarded = model.guarded.find(each => each.manager === manager);
+  const checks = model.checksOf.get(manager);
   // What has no start is a tunnel, which has a rule of its own.
-  const open = openTargetsOf(model, manager).filter(
-    target => target.match.starts.length > 0 && isOpen(guarded, target),
-  );
-  if (guarded === undefined) {
+  const open = openTargetsOf(model, manager).filter(target => target.match.starts.length > 0 && isOpen(checks, target));
+  if (checks === undefined) {
     return open.slice(0, 1).map(target => ({
       at: manager.value.field('http_filters'),
       says: `have no check, and ${wayOf(target, pathOf(target))}`,
@@ -75,13 +72,16 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
   return open
     .filter(({ match }) => namedBy(model.policy, match) === undefined)
     .flatMap(target =>
-      turnedOff(guarded, target, pathOf(target)).map(({ at, says }) => ({ at, says: says + methodsOf(model, target) })),
+      turnedOff({ manager, checks }, target, pathOf(target)).map(({ at, says }) => ({
+        at,
+        says: says + methodsOf(model, target),
+      })),
     );
 }
 
 /** Whether no check runs on it. Other rules judge what another spelling of a protected path reaches. */
-function isOpen(guarded: GuardedManager | undefined, target: RouteTarget): boolean {
-  return guarded === undefined || (target.lookAlikePath === undefined && isUnchecked(guarded.checks, target));
+function isOpen(checks: readonly AuthzFilter[] | undefined, target: RouteTarget): boolean {
+  return checks === undefined || (target.lookAlikePath === undefined && isUnchecked(checks, target));
 }
 
 function isUnchecked(checks: readonly AuthzFilter[], { filterScopes }: Pick<RouteTarget, 'filterScopes'>): boolean {
@@ -120,11 +120,8 @@ type First = (path: string, method: string, query: string) => HostRoute | undefi
 
 /** The first of the routes that may take a request. */
 function firstAmong(routes: readonly HostRoute[]): First {
-  const { taking } = indexMatches(routes);
-  return (path, method, query) =>
-    taking(path, query)
-      .map(place => routes[place])
-      .find(each => each?.match.methods?.includes(method) ?? true);
+  const { first } = indexMatches(routes);
+  return (path, method, query) => first(path, ({ match }) => match.methods?.includes(method) ?? true, query);
 }
 
 function isServed({ checks }: GuardedManager, open: OpenPath, first: First): boolean {
@@ -145,7 +142,7 @@ function isAnswer({ value, isAnswered }: HostRoute, json: string | undefined): b
 }
 
 /** What public routes serve beyond what `render` lets them serve. */
-export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[] {
+export function looseRoutes({ guarded, policy }: LintModel): readonly Finding[] {
   return guarded.flatMap(({ manager, checks }) =>
     manager.hosts.flatMap(({ routes }) => {
       const open = routes.filter(
@@ -160,7 +157,7 @@ export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[
           const status = answer?.value.field('direct_response', 'status').number() ?? 0;
           return answer?.match.isSureByTarget === true && status >= 400;
         };
-        const { path } = value.field('match');
+        const at = value.field('match');
         const loose = [
           ...(permitted.includes(characters ?? '')
             ? []
@@ -172,7 +169,7 @@ export function looseRoutes({ guarded, policy }: LintModel): readonly NotJudged[
             .items('route', 'upgrade_configs')
             .map(() => 'lets a public route upgrade: Envoy does not see what follows'),
         ];
-        return loose.map(message => ({ path, message }));
+        return loose.map(says => ({ at, says }));
       });
     }),
   );
@@ -184,7 +181,7 @@ export function isPublic({ model, manager, target, check }: HeaderWay): boolean 
     check === undefined &&
     target.protectedPath === undefined &&
     target.lookAlikePath === undefined &&
-    model.guarded.some(each => each.manager === manager) &&
+    model.checksOf.has(manager) &&
     namedBy(model.policy, target.match) !== undefined
   );
 }
@@ -192,7 +189,7 @@ export function isPublic({ model, manager, target, check }: HeaderWay): boolean 
 const mcpFilter = 'envoy.extensions.filters.http.mcp.v3.Mcp';
 
 /** Filters that answer 400 to a client that asks for the metadata document, which is no message of MCP. */
-export function documentRefused({ guarded, policy: { metadata } }: LintModel): readonly NotJudged[] {
+export function documentRefused({ guarded, policy: { metadata } }: LintModel): readonly Finding[] {
   if (metadata === undefined) return [];
   return guarded.flatMap(({ manager }) => {
     const filters = manager.chains
@@ -204,9 +201,9 @@ export function documentRefused({ guarded, policy: { metadata } }: LintModel): r
       filters.length === 0 ? [] : manager.hosts.map(each => firstAmong(each.routes)(metadata.path, 'GET', ''));
     return filters
       .filter(each => routes.some(route => route !== undefined && stateOf(each, route.filterScopes).runs))
-      .map(({ value: { path } }) => ({
-        path,
-        message: `runs for ${quoted(metadata.path)}, and answers 400 to clients that read the metadata document: switch it off on that route`,
+      .map(({ value: at }) => ({
+        at,
+        says: `runs for ${quoted(metadata.path)}, and answers 400 to clients that read the metadata document: switch it off on that route`,
       }));
   });
 }

@@ -46,6 +46,7 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
   const publicTokens = ofTokens.filter(({ removed }) => removed === 'public').flatMap(each => each.names);
   const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
   const forPages = ['origin', 'upgrade'].filter(name => rewrittenHeaders.length > 0 && shownHeaders.includes(name));
+  const heldBy = new Map<string, ReturnType<OwnedNames['held']>>();
   const prefixed = [...identity, `${prefix}email`, `${prefix}x`];
   return {
     mutated: [...identity, ...lookAlikes, ...removedByAllow(headers), ...rewritten],
@@ -53,9 +54,12 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
     served: [...identity, ...accountHeaders, ...(forwardsToken ? tokens : [])],
     hasHosts: policy.hosts !== undefined,
     held(refusesUnderscores, hasTrustedProxy) {
+      const key = `${refusesUnderscores} ${hasTrustedProxy}`;
+      const known = heldBy.get(key);
+      if (known !== undefined) return known;
       const spelled = (names: readonly string[]) => [...names, ...otherSpellings(names, !refusesUnderscores)];
       const always = [...prefixed, ...(refusesUnderscores ? [] : lookAlikes), ...spelled(overrides)];
-      return {
+      const held = {
         always,
         publicly: [
           ...always.filter(name => !(hasTrustedProxy && /^x.forwarded.prefix$/.test(name))),
@@ -64,6 +68,8 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
         ],
         inTrailers: [...prefixed, ...spelled([...accountHeaders, ...overrides, ...tokens])],
       };
+      heldBy.set(key, held);
+      return held;
     },
     meaningOf(header, isBehind) {
       const name = header.toLowerCase();

@@ -30,9 +30,21 @@ export class ProtoValue {
     return path.reverse();
   }
 
+  /** The last part of its place. */
+  get key(): string | number {
+    return this.#key;
+  }
+
   /** The message that it is in; of the whole file, itself. */
   get parent(): ProtoValue {
     return this.#above instanceof ProtoValue ? this.#above : this;
+  }
+
+  /** The whole file. */
+  get root(): ProtoValue {
+    let at: ProtoValue = this;
+    while (at.#above instanceof ProtoValue) at = at.#above;
+    return at;
   }
 
   get isPresent(): boolean {
@@ -127,28 +139,31 @@ export class ProtoValue {
 
   /** The fields with such a name (as in the .proto file) in it, at any depth. */
   inner(isWanted: (name: string) => boolean): readonly ProtoValue[] {
-    if (!holdsKey(this.#value, isWanted)) return [];
-    if (Array.isArray(this.#value)) return this.items().flatMap(each => each.inner(isWanted));
-    return this.#keys().flatMap(key => {
-      const field = this.entry(key);
-      return isWanted(toSnakeCase(key)) ? [field] : field.inner(isWanted);
-    });
+    return this.#find((_, key) => typeof key === 'string' && isWanted(toSnakeCase(key)));
   }
 
   /** The wanted texts in it, at any depth. */
   texts(isWanted: (text: string) => boolean): readonly ProtoValue[] {
+    const isFound = (value: unknown): boolean => typeof value === 'string' && isWanted(value);
+    return isFound(this.#value) ? [this] : this.#find(isFound);
+  }
+
+  /** Nothing inside what is found. Makes no ProtoValue of numbers and texts, of which a file has millions. */
+  #find(isFound: (value: unknown, key: string | number) => boolean, found: ProtoValue[] = []): readonly ProtoValue[] {
+    const visit = (value: unknown, key: string | number): void => {
+      if (isGiven(value) && isFound(value, key)) found.push(this.#child(value, key));
+      else if (typeof value === 'object' && value !== null) this.#child(value, key).#find(isFound, found);
+    };
     const value = this.#value;
-    if (!holdsText(value, isWanted)) return [];
-    if (typeof value === 'string') return [this];
-    if (Array.isArray(value)) return this.items().flatMap(each => each.texts(isWanted));
-    return this.#keys().flatMap(key => this.entry(key).texts(isWanted));
+    if (Array.isArray(value)) value.forEach(visit);
+    else if (isJsonObject(value)) for (const key of Object.keys(value)) visit(value[key], key);
+    return found;
   }
 
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void {
-    let above = this.#above;
-    while (above instanceof ProtoValue) above = above.#above;
-    above(this, message);
+    const { root } = this;
+    if (!(root.#above instanceof ProtoValue)) root.#above(this, message);
   }
 
   #read<Value>(value: Value | undefined, problem: string): Value | undefined {
@@ -174,19 +189,6 @@ export class ProtoValue {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
-}
-
-function holdsText(value: unknown, isWanted: (text: string) => boolean): boolean {
-  if (typeof value === 'string') return isWanted(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(each => holdsText(each, isWanted));
-}
-
-// Without a ProtoValue for each part: most of a large file has nothing that is wanted.
-function holdsKey(value: unknown, isWanted: (name: string) => boolean): boolean {
-  if (Array.isArray(value)) return value.some(each => holdsKey(each, isWanted));
-  return (
-    isJsonObject(value) && Object.keys(value).some(key => isWanted(toSnakeCase(key)) || holdsKey(value[key], isWanted))
-  );
 }
 
 const camelCases = new Map<string, string>();

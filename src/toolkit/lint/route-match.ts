@@ -40,8 +40,10 @@ const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)
 
 const strictRest = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
+const unsure = { isSure: false, isSureByTarget: false, characters: undefined, scope: undefined };
+const anyPath: EnvoyRouteMatch = { takes: () => true, methods: undefined, ...unsure, starts: [[]] };
+
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
-  const unsure = { isSure: false, isSureByTarget: false, characters: undefined, scope: undefined };
   // CONNECT has no path.
   if (match.field('connect_matcher').isPresent)
     return { takes: () => false, methods: undefined, ...unsure, starts: [] };
@@ -50,7 +52,7 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
   const methods = readMethods(headers);
   if (paths === undefined) {
     // Where the lint cannot tell, it takes any path.
-    return { takes: () => true, methods, ...unsure, starts: [[]] };
+    return headers.length === 0 ? anyPath : { ...anyPath, methods };
   }
   const targets = headersNamed(headers, ':path')
     .map(each => each.field('string_match'))

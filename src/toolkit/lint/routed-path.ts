@@ -12,11 +12,11 @@ export interface ProtectedRoutes {
 }
 
 /** The matches of a virtual host, in their order. */
-export interface RouteOrder {
+export interface RouteOrder<Match> {
   /** A segment that none of them contains, as an example of any other. */
   readonly fresh: string;
-  /** The places of those that may take the path, in their order. */
-  taking(path: string, query?: string): readonly number[];
+  /** The first one that is wanted of those that may take the path. */
+  first(path: string, isWanted: (match: Match) => boolean, query?: string): Match | undefined;
   /** Whether one before this place gets the path whatever else is in the request. */
   isTaken(path: string, before: number): boolean;
   /** Whether every path of a template is led on, if perhaps for some requests only. */
@@ -29,11 +29,14 @@ export function indexProtectedRoutes(templates: readonly RouteTemplate[]): Prote
   const sorted = byHead.heads().sort();
   return {
     *beginningWith(head) {
-      yield* byHead.headsOf(head);
+      for (const each of byHead.headsOf(head)) yield* each;
       for (let i = firstAfter(sorted, head); sorted[i]?.startsWith(head); i += 1) yield* byHead.at(sorted[i] ?? '');
     },
   };
 }
+
+/** On average: what is not looked at counts as a match that takes nothing, so that more is found, in linear time. */
+const maxLooksPerMatch = 200;
 
 interface RoutedMatch {
   readonly match: EnvoyRouteMatch;
@@ -41,41 +44,62 @@ interface RoutedMatch {
   readonly isAnswered: boolean;
 }
 
-export function indexMatches(matches: readonly RoutedMatch[]): RouteOrder {
-  const [sure, others] = [createHeadIndex<number>(), createHeadIndex<number>()];
+export function indexMatches<Match extends RoutedMatch>(matches: readonly Match[]): RouteOrder<Match> {
+  const [sure, others] = [indexHeads(matches, true), indexHeads(matches, false)];
   const letters = new Set<string>();
-  for (const [order, { match }] of matches.entries()) {
-    for (const start of match.starts) {
-      (match.isSure ? sure : others).add(literalPath(start).toLowerCase(), order);
-      for (const segment of start) letters.add(segment?.charAt(0) ?? '');
-    }
-  }
-  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
-  const taking = (path: string, query?: string): readonly number[] =>
-    [sure, others]
-      .flatMap(each => [...each.headsOf(path.toLowerCase())])
-      .filter(order => matches[order]?.match.takes(path, query))
-      .sort((one, other) => one - other);
-  const leads = (path: string): boolean => {
-    const deciding = taking(path)
-      .map(order => matches[order])
-      .find(each => each?.isAnswered === false || each?.match.isSure);
-    return deciding?.isAnswered === false;
+  for (const { match } of matches)
+    for (const start of match.starts) for (const segment of start) letters.add(segment?.charAt(0) ?? '');
+  let looks = maxLooksPerMatch * matches.length;
+  const firstAmong = (lists: readonly Orders[], takes: (match: Match) => boolean, end: number): number => {
+    let first = end;
+    for (const orders of lists)
+      for (const order of orders) {
+        looks -= 1;
+        if (order >= first || looks < 0) break;
+        const each = matches[order];
+        if (each === undefined || !takes(each)) continue;
+        first = order;
+        break;
+      }
+    return first;
   };
+  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !letters.has(letter)) ?? 'x'}1`;
+  const first: RouteOrder<Match>['first'] = (path, isWanted, query) =>
+    matches[
+      firstAmong([...sure(path), ...others(path)], each => each.match.takes(path, query) && isWanted(each), Infinity)
+    ];
+  const leads = (path: string): boolean =>
+    first(path, ({ match, isAnswered }) => !isAnswered || match.isSure)?.isAnswered === false;
   return {
     fresh,
-    taking,
-    isTaken(path, before) {
-      for (const order of sure.headsOf(path.toLowerCase()))
-        if (order < before && matches[order]?.match.takes(path)) return true;
-      return false;
-    },
+    first,
+    isTaken: (path, before) => firstAmong(sure(path), ({ match }) => match.takes(path), before) < before,
     leadsOn({ segments, subtree }) {
       const base = segments.map(segment => (segment.kind === 'literal' ? segment.value : fresh));
       const paths = subtree ? [base, [...base, fresh], [...base, fresh, fresh]] : [base];
       return paths.every(each => leads(`/${each.join('/')}`));
     },
   };
+}
+
+// An index of fewer takes longer than to try each.
+const minIndexed = 8;
+
+type Orders = readonly number[];
+
+/** The places of those that may take a path, in a few lists that are in order. */
+function indexHeads(matches: readonly RoutedMatch[], isSure: boolean): (path: string) => readonly Orders[] {
+  const orders = [...matches.keys()].filter(order => matches[order]?.match.isSure === isSure);
+  if (orders.length < minIndexed) return () => [orders];
+  const index = createHeadIndex<number>();
+  // Of a match that takes one path alone, with or without a slash at its end.
+  const whole = (path: string): string => `=${path.toLowerCase().replace(/\/$/, '')}`;
+  for (const order of orders) {
+    const { scope, starts = [] } = matches[order]?.match ?? {};
+    if (scope?.subtree === false) index.add(whole(scope.path), order);
+    else for (const start of starts) index.add(literalPath(start).toLowerCase(), order);
+  }
+  return path => [...index.headsOf(path.toLowerCase()), index.at(whole(path))];
 }
 
 // A pattern with more counts as one that takes any path.
@@ -86,7 +110,7 @@ export function findRouted(
   routes: ProtectedRoutes,
   spelling: Spelling,
   match: EnvoyRouteMatch,
-  { fresh, isTaken }: Pick<RouteOrder, 'fresh' | 'isTaken'>,
+  { fresh, isTaken }: Pick<RouteOrder<RoutedMatch>, 'fresh' | 'isTaken'>,
   place: number,
 ): string | undefined {
   const isLong = match.starts.length > maxAlternatives;
@@ -131,10 +155,9 @@ function createHeadIndex<Item>() {
       else items.push(item);
       lengths.add(head.length);
     },
-    /** The items with whose head the text begins. */
-    *headsOf(text: string) {
-      for (const length of lengths) if (length <= text.length) yield* at(text.slice(0, length));
-    },
+    /** The items with whose head the text begins, for each length of a head. */
+    headsOf: (text: string) =>
+      [...lengths].filter(length => length <= text.length).map(length => at(text.slice(0, length))),
   };
 }
 
