@@ -6,7 +6,7 @@ import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseConfidentialAdmin } from '../http/envoy-admin.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
-import { isUnprintable, printable, replaceUnprintable, toYamlEscape } from '../text/printable.ts';
+import { alignColumns, isUnprintable, printable, replaceUnprintable, toYamlEscape } from '../text/printable.ts';
 import { findRemarks } from '../toolkit/check-config/warnings.ts';
 import { findAdminProblems, findFileProblems } from '../toolkit/lint/envoy-problems.ts';
 import { coverOperations } from '../toolkit/openapi/coverage.ts';
@@ -15,7 +15,7 @@ import { readOperations } from '../toolkit/openapi/operations.ts';
 import { formatCoverage, formatCoverageProblems, toCoverageJson } from '../toolkit/openapi/report.ts';
 import { podSocket, withListen } from '../toolkit/render/default-listen.ts';
 import { isRendered, toCommandLine } from '../toolkit/render/rendered-files.ts';
-import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { CommandError, defaultConfigFile, defineCommand, misconfigured } from './command.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--openapi FILE] [--strict] [--without-files]
 
@@ -70,9 +70,7 @@ export const command = defineCommand({
       readsNamedFiles: !values['without-files'],
       readsRevocations: values['without-files'] ? 'if present' : true,
     });
-    if (loaded.kind === 'misconfiguration') {
-      throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
-    }
+    if (loaded.kind === 'misconfiguration') throw misconfigured(file, loaded);
     const { config, written } = loaded;
     const { warnings, information } = findRemarks(written);
     // The check may run on another machine than the service, so this one is never a problem.
@@ -160,12 +158,9 @@ function toGrid(config: Config): string {
   const lines = kinds.flatMap(kind => {
     const cellsOf = permissionGrid(config, kind);
     const rows = config.routes.flatMap(({ path }, i) =>
-      cellsOf(i).map(({ name, grants }) => [path, name, grants.join(', ') || 'nothing'] as const),
+      cellsOf(i).map(({ name, grants }) => [path, name, grants.join(', ') || 'nothing']),
     );
-    const all = [['route', kind.slice(0, -1), 'methods'], ...rows] as const;
-    const width = (column: 0 | 1): number => all.reduce((most, row) => Math.max(most, row[column].length), 0);
-    const [pathWidth, nameWidth] = [width(0), width(1)];
-    return all.map(([path, name, grants]) => `# ${path.padEnd(pathWidth)}  ${name.padEnd(nameWidth)}  ${grants}\n`);
+    return alignColumns([['route', kind.slice(0, -1), 'methods'], ...rows]);
   });
-  return lines.join('');
+  return lines.map(line => `# ${line}\n`).join('');
 }

@@ -1,19 +1,17 @@
 // What commands that decide read: the configuration, its revocation list, how keys are fetched here, certificates, and a token.
 import { type LoadOptions, loadConfig } from '../config/load.ts';
-import { formatProblems } from '../config/problems.ts';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import type { ProxySettings } from '../http/proxy.ts';
 import { readStart } from '../http/send-request.ts';
 import { printable } from '../text/printable.ts';
-import { CommandError, type CommandIo } from './command.ts';
+import { CommandError, type CommandIo, misconfigured } from './command.ts';
 
 /** Rejects with a CommandError. */
 export async function loadFetchSettings(command: string, file: string, io: CommandIo, options?: LoadOptions) {
   requireSafeEnvironment(io.env);
   const loaded = await loadConfig(file, options);
-  if (loaded.kind === 'misconfiguration')
-    throw new CommandError(formatProblems(file, loaded.problems), { areLines: true });
+  if (loaded.kind === 'misconfiguration') throw misconfigured(file, loaded);
   const { config, revocations } = loaded;
   const onWarning = (warning: string): void => {
     io.stderr.write(`account-authz ${command}: warning: ${printable(warning, maxTextLength)}\n`);

@@ -1,5 +1,6 @@
 // What all commands share: their streams and environment, options, usage, and how a problem ends them.
 import { parseArgs } from 'node:util';
+import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import type { LogDestination } from '../files/log-destination.ts';
 import { KeyFileError } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
@@ -34,6 +35,11 @@ export class CommandError extends Error {
     super(message);
     this.areLines = areLines;
   }
+}
+
+/** Prints each problem with its line. */
+export function misconfigured(file: string, { problems }: Misconfiguration): CommandError {
+  return new CommandError(formatProblems(file, problems), { areLines: true });
 }
 
 interface CommandDefinition<Definitions extends OptionDefinitions> {

@@ -1,12 +1,11 @@
 // `health`: asks a running service whether it is ready, for exec probes and compose.
 import { isIPv4, isIPv6 } from 'node:net';
 import { loadAdminAddress } from '../config/load.ts';
-import { formatProblems } from '../config/problems.ts';
 import { readStart, sendRequest } from '../http/send-request.ts';
 import { hostAndPort, type TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
-import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { defaultConfigFile, defineCommand, misconfigured } from './command.ts';
 
 const usage = `account-authz health [--config FILE]
 
@@ -31,9 +30,7 @@ export const command = defineCommand({
   async run({ values, io }) {
     const { config } = values;
     const admin = await loadAdminAddress(config);
-    if (admin.kind === 'misconfiguration') {
-      throw new CommandError(formatProblems(config, admin.problems), { areLines: true });
-    }
+    if (admin.kind === 'misconfiguration') throw misconfigured(config, admin);
     const state = await askReadiness(admin);
     io.stdout.write(`${state}\n`);
     return state === 'ready' ? 0 : 1;

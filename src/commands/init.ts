@@ -1,6 +1,5 @@
 // `init`: prints a first configuration from a token on standard input and an OpenAPI document.
 import { validateConfig } from '../config/load.ts';
-import { formatProblems } from '../config/problems.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';
 import { keyUrlProblem } from '../text/url.ts';
@@ -11,7 +10,7 @@ import { findKeys } from '../toolkit/init/issuer-keys.ts';
 import { loadOpenApi } from '../toolkit/openapi/document.ts';
 import { readOperations } from '../toolkit/openapi/operations.ts';
 import { formatCoverageProblems } from '../toolkit/openapi/report.ts';
-import { CommandError, defineCommand } from './command.ts';
+import { CommandError, defineCommand, misconfigured } from './command.ts';
 import { proxyOf, readAuthorization, requireSafeEnvironment } from './command-input.ts';
 
 const usage = `account-authz init [--issuer URL] [--openapi FILE] [--base-path PATH] [--offline] < token.txt > config.yaml
@@ -64,10 +63,7 @@ export const command = defineCommand({
     const loaded = await validateConfig({ kind: 'bytes', bytes: Buffer.from(text) }, 'config.yaml', {
       readsNamedFiles: false,
     });
-    if (loaded.kind === 'misconfiguration')
-      throw new CommandError(formatProblems('the configuration that would be printed', loaded.problems), {
-        areLines: true,
-      });
+    if (loaded.kind === 'misconfiguration') throw misconfigured('the configuration that would be printed', loaded);
     const verified = keys?.verified ?? { kind: 'problem', problem: 'nobody was asked (--offline)' };
     if (verified.kind === 'problem') say(`the signature of the token is NOT verified: ${verified.problem}`);
     else say(`the signature of the token is verified with a key of ${verified.url}`);

@@ -1,12 +1,11 @@
 // `test`: runs a user's table of requests against the policy and prints TAP.
 import { writeFile } from 'node:fs/promises';
-import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { errorCode } from '../text/problem.ts';
 import { parseCases } from '../toolkit/policy-test/cases.ts';
 import { tapLine, tapPlan, tapSummary, toJunit } from '../toolkit/policy-test/report.ts';
 import { runCases } from '../toolkit/policy-test/run-cases.ts';
-import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
+import { CommandError, defaultConfigFile, defineCommand, misconfigured } from './command.ts';
 import { loadFetchSettings } from './command-input.ts';
 
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE] [--without-files]
@@ -50,8 +49,7 @@ export const command = defineCommand({
     const parsedCases = parseCases(await loadBoundedFile(operand), {
       needsHost: settings.config.account.hosts !== undefined,
     });
-    if (parsedCases.kind === 'misconfiguration')
-      throw new CommandError(formatProblems(operand, parsedCases.problems), { areLines: true });
+    if (parsedCases.kind === 'misconfiguration') throw misconfigured(operand, parsedCases);
     const { cases } = parsedCases;
     io.stdout.write(tapPlan(cases.length));
     let number = 0;

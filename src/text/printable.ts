@@ -83,6 +83,13 @@ function bounded(text: string, maxLength: number, show: (character: string) => s
   return shown;
 }
 
+/** Each row as a line of a table: every cell as wide as its column, but for the last one. */
+export function alignColumns(rows: readonly (readonly string[])[]): readonly string[] {
+  const none: readonly number[] = [];
+  const widths = rows.reduce((max, row) => row.map((cell, i) => Math.max(max[i] ?? 0, cell.length)), none);
+  return rows.map(row => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')).map(line => line.trimEnd());
+}
+
 /** `a, b, c and 4 more`: the first ones and the number of the others. */
 export function listWords(words: readonly string[], maxListed: number): string {
   const shown = words.slice(0, maxListed).join(', ');

@@ -1,10 +1,10 @@
 // A fake authorizer that gives any answer, also one that no gRPC server would give.
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { uid } from '../../lab/token.ts';
-import type { Account } from '../../src/authz/principal.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { createIdentityHeaders } from '../../src/headers/headers.ts';
+import { principal } from '../support/facts.ts';
 import { listen } from '../support/listen.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
@@ -84,19 +84,9 @@ export function framed(message: Buffer): Buffer {
 /** The bytes of the product's allow. */
 export function allowMessage(): Buffer {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] };
-  const principal = {
-    uid,
-    app: 'web',
-    acc: 'acct1' as Account,
-    role: 'owner',
-    scope: undefined,
-    actor: undefined,
-    iss: 'https://idp.test',
-    jti: undefined,
-    sid: undefined,
-  };
-  const context = { requestId: 'none', receivedHeaders: [], principal };
+  const allowed = principal({ uid });
+  const context = { requestId: 'none', receivedHeaders: [], principal: allowed };
   return authorizationService.Check.responseSerialize(
-    toCheckResponse(settings, { kind: 'allow', principal, forwarded: [] }, context),
+    toCheckResponse(settings, { kind: 'allow', principal: allowed, forwarded: [] }, context),
   );
 }

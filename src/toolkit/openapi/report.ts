@@ -1,5 +1,5 @@
 // Prints what the policy does with each operation: a table and a line for each problem, or JSON.
-import { listWords, printable, printableValue } from '../../text/printable.ts';
+import { alignColumns, listWords, printable, printableValue } from '../../text/printable.ts';
 import type { Coverage, CoverageReport } from './coverage.ts';
 import type { CoverageProblem } from './operations.ts';
 
@@ -10,17 +10,8 @@ const maxLine = 2048;
 
 export function formatCoverage(rows: readonly Coverage[]): string {
   const cells = rows.map(row => [row.method, row.path, ...describe(row)].map(cell => printable(cell, maxCell)));
-  const table = [['method', 'path', 'routes', 'account', 'who may call'], ...cells];
-  const widths = table.reduce((max, row) => row.map((cell, i) => Math.max(max[i] ?? 0, cell.length)), [0, 0, 0, 0, 0]);
-  return table
-    .map(
-      row =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
+  const lines = alignColumns([['method', 'path', 'routes', 'account', 'who may call'], ...cells]);
+  return lines.map(line => `${line}\n`).join('');
 }
 
 function describe({ outcome, routes, account, roles, scopes }: Coverage): readonly [string, string, string] {

@@ -1,5 +1,5 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON, and what a difference means. Has nothing of the token.
-import { listWords, printable } from '../../text/printable.ts';
+import { alignColumns, listWords, printable } from '../../text/printable.ts';
 import type { AskedRequest, GatewayVerification } from './verification.ts';
 
 const maxTextLength = 2048;
@@ -18,12 +18,11 @@ export function toTable(verification: GatewayVerification, file: string): string
       return [asExpected ? 'ok' : 'DIFF', planned.name, expected.text, actual].map(shown);
     }),
   ];
-  const widths = [0, 1, 2].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
   const differences = asked.filter(({ asExpected }) => !asExpected);
   const meanings = differences.map(each => meaningOf(each, verification));
   const looks = new Map(differences.map((each, i) => [meanings[i], lookAt(each, file)]));
   return [
-    ...rows.map(row => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')).map(line => line.trimEnd()),
+    ...alignColumns(rows),
     '',
     ...Array.from(looks, ([meaning, look]) => {
       const times = meanings.filter(each => each === meaning).length;
