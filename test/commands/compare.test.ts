@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 
-const old = writeFixture('old.yaml', smallestConfig());
-const more = writeFixture('more.yaml', changed({ 'roles.member': ['GET'], 'keys.maxAgeSeconds': 7200 }));
-const other = writeFixture('other.yaml', changed({ 'token.from': [{ header: 'x-id-token' }] }));
-const moved = writeFixture('moved.yaml', changed({ listen: '127.0.0.1:9999' }));
-const broken = writeFixture('broken.yaml', changed({ 'issuers.0.audiences': [] }));
+const old = writeFixture('compare-old.yaml', smallestConfig());
+const more = writeFixture('compare-more.yaml', changed({ 'roles.member': ['GET'], 'keys.maxAgeSeconds': 7200 }));
+const other = writeFixture('compare-other.yaml', changed({ 'token.from': [{ header: 'x-id-token' }] }));
+const moved = writeFixture('compare-moved.yaml', changed({ listen: '127.0.0.1:9999' }));
+const broken = writeFixture('compare-broken.yaml', changed({ 'issuers.0.audiences': [] }));
 
 const run = (args: readonly string[], input = '') => runCommand('compare', args, { input });
 

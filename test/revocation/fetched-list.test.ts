@@ -212,13 +212,6 @@ describe('revocation list by URL', () => {
     }
   });
 
-  it('reads gzip', async () => {
-    publisher.publish(gzipSync(entry('u-2')), { 'content-encoding': 'gzip' });
-    const { start, decision } = await listLab();
-    await start();
-    expect(decision()).to.equal('u-2');
-  });
-
   it('is too old at maxAgeSeconds on the monotonic clock, and usable again once it is confirmed', async () => {
     const { start, refresh, decision, advance, shiftWallClock, list, usable } = await listLab();
     await start();
