@@ -27,11 +27,11 @@ export async function startPublisher(list = '', tls?: ServerOptions) {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/revoked.jsonl`,
     requests,
     /** With an ETag of its bytes, from the next request on. */
-    publish(body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}) {
+    publish(body: string) {
       const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
       answer = (request, response) => {
         if (request.headers['if-none-match'] === etag) response.writeHead(304, { etag }).end();
-        else response.writeHead(200, { etag, ...headers }).end(body);
+        else response.writeHead(200, { etag }).end(body);
       };
     },
     answer(how: RequestListener) {
