@@ -187,8 +187,8 @@ describe('output of explain', () => {
     const teams = '--path /api/subscriptions/teams/acct1/members';
     const dotted = { iss: dottedIssuer, 'https://acct.test/acc': 'acct1' };
     const rows: readonly (readonly [check: string, why: string, parts: TokenParts, args?: string])[] = [
-      ['algorithm', 'let the issuer sign with RS256 or ES256 (alg is "HS256")', { header: { alg: 'HS256' } }],
-      ['token-type', 'if it has none (there is no typ)', { header: { typ: undefined } }],
+      ['algorithm', 'RS256 or ES256 (alg is "HS256"; algorithms: RS256, ', { header: { alg: 'HS256' } }],
+      ['token-type', '(there is no typ; tokenTypes: JWT, at+jwt)', { header: { typ: undefined } }],
       ['signature', 'serve has the old one for up to keys.refreshSeconds (300 s))', { signature: 'A'.repeat(86) }],
       ['audience', `audiences: ${audience}, https://other.test`, { claims: { aud: 'x' } }],
       ['app', 'app is cli; apps: web', { claims: { app: 'cli' } }],

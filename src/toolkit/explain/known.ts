@@ -4,7 +4,7 @@ import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import type { FetchedListStatus } from '../../revocation/fetched-list.ts';
-import { listWords } from '../../text/printable.ts';
+import { listWords, quotedPrintable } from '../../text/printable.ts';
 import type { SimulatedRequest } from '../offline/check-request.ts';
 
 export interface Known {
@@ -57,10 +57,11 @@ interface VerifiedTimes {
   readonly iat: number | undefined;
 }
 
-/** The issuer of the token: the one whose keys were asked, or the only one there is. */
-export function issuerIn({ config, keys }: Known): IssuerConfig | undefined {
-  if (keys !== undefined) return config.issuers.find(({ issuer }) => issuer === keys.issuer);
-  return config.issuers.length === 1 ? config.issuers[0] : undefined;
+/** The issuer of the token: the one whose keys were asked; before that, the one that the token names, or the only one there is. */
+export function issuerIn({ config: { issuers }, keys, header }: Known): IssuerConfig | undefined {
+  if (keys !== undefined) return issuers.find(({ issuer }) => issuer === keys.issuer);
+  const named = issuers.find(({ issuer }) => header?.iss === `iss is ${quotedPrintable(issuer, 256)}`);
+  return named ?? (issuers.length === 1 ? issuers[0] : undefined);
 }
 
 export const maxListed = 8;
