@@ -1,16 +1,13 @@
 // The thread that counts what a changed configuration allows more. It starts at a reload, beside the thread that decides, and ends with
 // its answer: `serve` itself loads nothing of the toolkit.
 import { parentPort, workerData } from 'node:worker_threads';
-import { validateConfig } from '../config/load.ts';
 import type { Widening } from '../service/reload-record.ts';
 import { compareConfigs } from '../toolkit/compare/comparison.ts';
-import { configFolder } from '../toolkit/compare/settings.ts';
+import { validateCompared } from '../toolkit/compare/settings.ts';
 
 parentPort?.postMessage('ready');
 const [old, now] = await Promise.all(
-  (workerData as readonly Uint8Array[]).map(bytes =>
-    validateConfig({ kind: 'bytes', bytes }, `${configFolder}config.yaml`, { readsNamedFiles: false }),
-  ),
+  (workerData as readonly Uint8Array[]).map(bytes => validateCompared({ kind: 'bytes', bytes })),
 );
 if (old?.kind === 'config' && now?.kind === 'config') {
   const { more, unordered, complete } = compareConfigs([old, now]);

@@ -1,12 +1,12 @@
 // `compare`: says who may do what under a new configuration that he may not under the old one, and the opposite.
-import { maxConfigBytes, readConfigFile, validateConfig } from '../config/load.ts';
+import { maxConfigBytes, readConfigFile } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import type { FileContent } from '../files/bounded-file.ts';
 import { readStart } from '../http/send-request.ts';
 import { problem } from '../text/problem.ts';
 import { compareConfigs } from '../toolkit/compare/comparison.ts';
 import { toJson, toMarkdown, toReport } from '../toolkit/compare/report.ts';
-import { configFolder } from '../toolkit/compare/settings.ts';
+import { validateCompared } from '../toolkit/compare/settings.ts';
 import { CommandError, type CommandIo, defineCommand } from './command.ts';
 
 const usage = `account-authz compare OLD NEW [--json|--markdown] [--strict]
@@ -43,7 +43,7 @@ export const command = defineCommand({
     if (values.json && values.markdown) throw new CommandError('--json and --markdown must not be set together');
     const contents = [await read(before, io), await read(after, io)] as const;
     // Both in one folder: a relative file name is the same file then.
-    const [old, now] = [await validate(contents[0]), await validate(contents[1])];
+    const [old, now] = [await validateCompared(contents[0]), await validateCompared(contents[1])];
     const problems = [
       old.kind === 'misconfiguration' ? formatProblems(`OLD ${nameOf(before)}`, old.problems) : '',
       now.kind === 'misconfiguration' ? formatProblems(`NEW ${nameOf(after)}`, now.problems) : '',
@@ -67,10 +67,6 @@ async function read(file: string, { stdin }: CommandIo): Promise<FileContent> {
   const bytes = await readStart(stdin, maxConfigBytes + 1);
   if (bytes.length <= maxConfigBytes) return { kind: 'bytes', bytes };
   return { ...problem(`standard input is larger than ${maxConfigBytes} bytes`), reason: 'too large' };
-}
-
-function validate(content: FileContent) {
-  return validateConfig(content, `${configFolder}config.yaml`, { readsNamedFiles: false });
 }
 
 function nameOf(file: string): string {

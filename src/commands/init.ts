@@ -67,8 +67,8 @@ export const command = defineCommand({
     const verified = keys?.verified ?? { kind: 'problem', problem: 'nobody was asked (--offline)' };
     if (verified.kind === 'problem') say(`the signature of the token is NOT verified: ${verified.problem}`);
     else say(`the signature of the token is verified with a key of ${verified.url}`);
-    const check =
-      verified.kind === 'key' ? await decideFirst(loaded.config, authorization, verified.key, now) : undefined;
+    const sent = { authorization, exp: memberOf(jws.payload, 'exp') };
+    const check = verified.kind === 'key' ? await decideFirst(loaded.config, sent, verified.key, now) : undefined;
     if (check?.isExpired === true) say('the token has expired: the configuration is for others like it');
     for (const line of taken) say(line);
     const refused =

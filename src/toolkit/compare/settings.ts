@@ -1,7 +1,9 @@
 // Compares settings by their directions: everything that the engine is not asked about.
 import { isDeepStrictEqual } from 'node:util';
 import { type Direction, directionOf } from '../../config/directions.ts';
+import { validateConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
+import type { FileContent } from '../../files/bounded-file.ts';
 import { isJsonObject, itemsOf, memberOf } from '../../json/strict-json.ts';
 import { normalizeTokenType } from '../../token/verifier.ts';
 import type { Both } from './path-classes.ts';
@@ -20,7 +22,11 @@ export interface SettingChange {
 const names: Readonly<Record<string, string>> = { issuers: 'issuer', public: 'path' };
 
 /** In the place of the folder of both, so that a relative name is the same wherever they lie. */
-export const configFolder = '/(the folder of the configuration)/';
+const configFolder = '/(the folder of the configuration)/';
+
+export function validateCompared(content: FileContent) {
+  return validateConfig(content, `${configFolder}config.yaml`, { readsNamedFiles: false });
+}
 
 function inFolder(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(configFolder) ? value.slice(configFolder.length) : value;

@@ -1,9 +1,7 @@
 // Asks the engine whether the token would be allowed under the first configuration, on a route without the account.
 import { toRouteTemplate } from '../../authz/route-template.ts';
 import type { Config } from '../../config/schema.ts';
-import { memberOf } from '../../json/strict-json.ts';
 import type { VerificationKey } from '../../keys/jwks.ts';
-import { parseCompactJws } from '../../token/compact.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
 import { toCheckRequest } from '../offline/check-request.ts';
 import { createRecordedCheck } from '../offline/recorded-check.ts';
@@ -17,12 +15,10 @@ export interface FirstCheck {
 /** An expired token is judged just before its end. */
 export async function decideFirst(
   config: Config,
-  authorization: string,
+  { authorization, exp }: { readonly authorization: string; readonly exp: unknown },
   key: VerificationKey,
   now: number,
 ): Promise<FirstCheck> {
-  const jws = parseCompactJws(authorization.replace(/^bearer +/i, ''));
-  const exp = jws.kind === 'compact' ? memberOf(jws.payload, 'exp') : undefined;
   const isExpired = typeof exp === 'number' && exp <= now;
   const { parameter } = config.account;
   const open = config.routes

@@ -2,12 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { validateConfig } from '../../../src/config/load.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { type Comparison, compareConfigs } from '../../../src/toolkit/compare/comparison.ts';
 import { toMarkdown } from '../../../src/toolkit/compare/report.ts';
 import { type Row, toText } from '../../../src/toolkit/compare/row.ts';
-import { configFolder } from '../../../src/toolkit/compare/settings.ts';
+import { validateCompared } from '../../../src/toolkit/compare/settings.ts';
 
 const { before, changes } = parse(readFileSync(new URL('changes.yaml', import.meta.url), 'utf8')) as {
   readonly before: string;
@@ -21,7 +20,7 @@ const { before, changes } = parse(readFileSync(new URL('changes.yaml', import.me
 
 async function load(text: string) {
   const content = { kind: 'bytes', bytes: Buffer.from(text) } as const;
-  const loaded = await validateConfig(content, `${configFolder}config.yaml`, { readsNamedFiles: false });
+  const loaded = await validateCompared(content);
   if (loaded.kind !== 'config') throw new Error(JSON.stringify(loaded.problems));
   return loaded;
 }
