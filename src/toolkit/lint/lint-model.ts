@@ -82,8 +82,9 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const protectedRoutes = indexProtectedRoutes(templates);
   const names = createOwnedNames(policy);
   const checksOf = memoized((manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters));
+  const context = { protectedRoutes, resources, clusters, names };
   const listeners = resources.listeners
-    .map(listener => readListener(listener, { protectedRoutes, resources, clusters, names }))
+    .map(listener => readListener(listener, context))
     .map(listener => atOwnPorts(listener, clusters, manager => checksOf(manager).length > 0));
   const managers = listeners.flatMap(listener => listener.managers);
   const own = new Set(ownChecks(managers.flatMap(checksOf)));

@@ -2,6 +2,7 @@
 import type { RouteTemplate } from '../../authz/route-template.ts';
 import type { Cluster } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
+import { memoized } from './memoized.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { isOutbound as isForOutbound, isReachable, type Resources } from './resources.ts';
@@ -158,8 +159,7 @@ function readManager(
   ];
   const discovered = resources.routes.get(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
-  const outer = withFilters([], routes);
-  const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host, outer));
+  const { hosts, targets, protectedTargets } = readRoutes(context)(routes);
   const dynamic = [
     ...(discovered === undefined ? [value.field('rds')] : []),
     value.field('scoped_routes'),
@@ -167,8 +167,6 @@ function readManager(
     ...hosts.map(host => host.value.field('matcher')),
     ...chains.flatMap(chain => chain.filters.flatMap(({ discovery }) => discovery ?? [])),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(host, context));
-  const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   // Made again for each: a file may have 150,000 virtual hosts.
   const withoutWay = (templates: readonly RouteTemplate[]) =>
     hosts.reduce<readonly RouteTemplate[]>((left, { routes: all }) => {
@@ -182,6 +180,29 @@ function readManager(
       list.cannotBeJudged('has more filters than the lint judges for so many routes with settings of filters');
   const judged = chains.map(chain => ({ ...chain, filters: chain.filters.slice(0, room) }));
   return { value, routes, hosts, chains: judged, targets, protectedTargets, protectedScopes, withoutWay, dynamic };
+}
+
+// For listeners with the same routes from a control plane: each judges all of them.
+const maxShared = 150_000;
+
+const readRoutes = memoized((context: ManagerContext) => {
+  const known = new Map<ProtoValue, ReturnType<typeof readAllRoutes>>();
+  let shared = 0;
+  return (routes: ProtoValue) => {
+    const found = known.get(routes) ?? readAllRoutes(routes, context);
+    shared += known.has(routes) ? found.targets.length : 0;
+    known.set(routes, found);
+    if (shared <= maxShared) return found;
+    routes.cannotBeJudged('has too many routes to be judged for each of its listeners');
+    return { hosts: [], targets: [], protectedTargets: [] };
+  };
+});
+
+function readAllRoutes(routes: ProtoValue, context: ManagerContext) {
+  const outer = withFilters([], routes);
+  const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host, outer));
+  const targets = hosts.flatMap(host => readTargets(host, context));
+  return { hosts, targets, protectedTargets: targets.filter(({ protectedPath }) => protectedPath !== undefined) };
 }
 
 /** The same list where nothing is added, so that equal lists are found at once. */

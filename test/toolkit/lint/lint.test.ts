@@ -7,7 +7,7 @@ import { knownMessages } from '../../../src/toolkit/lint/known-messages.ts';
 import { lintEnvoy, lintRules } from '../../../src/toolkit/lint/lint.ts';
 import { createNameSet, matchedBy, parseNameRegex } from '../../../src/toolkit/lint/name-regex.ts';
 import { runs } from '../../support/foreign-bytes.ts';
-import { lintAfter, type Part, problemsAfter, type Shipped, shipped } from './shipped.ts';
+import { lintAfter, type Part, problemsAfter, type Shipped, shipped, typed } from './shipped.ts';
 
 describe('lint problem', () => {
   it('states the mistake, its effect and the remedy, and ends with its rule', () => {
@@ -253,6 +253,28 @@ describe('lint of arbitrary input', () => {
       'has more filters and header mutations than the lint follows for so many routes',
     ],
   ];
+  it('names routes of a control plane that too many listeners share', () => {
+    const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
+      rds: { route_config_name: 'a' },
+    });
+    const listener = { filter_chains: [{ filters: [{ typed_config: manager }] }] };
+    const routes = many(1000, () => ({ match: { path: '/' }, route: { cluster: 'a' } }));
+    const ofType = (type: string, fields: object) => ({
+      '@type': `type.googleapis.com/envoy.admin.v3.${type}`,
+      ...fields,
+    });
+    const configs = [
+      ofType('ListenersConfigDump', { static_listeners: many(160, () => ({ listener })) }),
+      ofType('RoutesConfigDump', {
+        dynamic_route_configs: [{ route_config: { name: 'a', virtual_hosts: [{ routes }] } }],
+      }),
+    ];
+    const { problems } = lintEnvoy({ configs }, config);
+    expect(problems.map(({ message }) => message.split(': ')[0])).to.include(
+      'has too many routes to be judged for each of its listeners',
+    );
+  });
+
   for (const [name, edit, message] of excesses)
     it(`names ${name} than it follows`, () => {
       expect(problemsAfter(edit).some(each => each.message.startsWith(`${message}: `))).to.equal(true);
