@@ -15,12 +15,6 @@ const alternatives = (i: number, count: number): string =>
   Array.from({ length: count }, (_, k) => `/p${word(i * count + k)}(/[A-Za-z0-9._~:@-]+)*`).join('|');
 
 const removal = (regex: string): unknown => ({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
-const mutation = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute';
-const perRouteRemoval = (regex: string): object => {
-  const mutations = { request_mutations: [removal(regex)] };
-  return { typed_per_filter_config: { 'envoy.filters.http.header_mutation': { '@type': mutation, mutations } } };
-};
-
 const tcpProxy = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const forwarding = { filters: [{ typed_config: { '@type': tcpProxy, cluster: 'upstream' } }] };
 
@@ -29,10 +23,6 @@ const shapes: Readonly<Record<string, Shape>> = {
   'paths, each its own': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi })],
   'expressions of paths': ['routes', i => ({ match: { safe_regex: { regex: `/p${word(i)}/[0-9]+` } }, ...toApi })],
   'alternations of paths': ['routes', i => ({ match: { safe_regex: { regex: alternatives(i, 80) } }, ...toApi })],
-  'removals of routes by expression': [
-    'routes',
-    i => ({ match: { prefix: `/p${word(i)}` }, ...toApi, ...perRouteRemoval(`x[^a-z0-9]${word(i)}`) }),
-  ],
   'removals by expression': ['early', i => removal(`x[^a-z0-9]${word(i)}`)],
   'removals by nested expressions that match nothing': ['early', i => removal(`(-(${word(i)}|[a-z]+[0-9]*))+q`)],
   'removals by what is no expression': ['early', i => removal(`.(${word(i)}`)],
