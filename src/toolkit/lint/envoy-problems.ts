@@ -23,14 +23,14 @@ interface EnvoyProblems {
 // A bootstrap is nested deeper than a configuration. Envoy knows one tag, and reads 017 as 15 but 018 as 18.
 export const reader = { ignoredTag: '!ignore', isMisread: (text: string): boolean => /^[-+]?0o?\d+$/.test(text) };
 // With positions, as many values take 400 MB and some seconds. A dump of a large mesh is longer.
-const envoyYaml = { maxDepth: 64, maxValues: 250_000, reader } as const;
+const envoyYaml = { maxDepth: 64, maxValues: 200_000, reader } as const;
 const maxBytesWithPositions = 4 * 1024 * 1024;
 const maxBytes = 16 * 1024 * 1024;
 const dumpTimeoutMs = 10_000;
 const jsonBounds = { maxDepth: 80, maxValues: 5_000_000 } as const;
 const start = { line: 1, column: 1 } as const;
 
-/** The problems of a file, with line and column unless it is JSON with more than 4 MiB or 250,000 values. */
+/** The problems of a file, with line and column unless it is JSON with more than 4 MiB or 200,000 values. */
 export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
   // Without its bytes: no setting would help.
@@ -76,10 +76,10 @@ function countOf(all: readonly Remark[]): number {
   return all.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
-/** If it is JSON. */
+/** If it is JSON; as YAML it would take half a minute. */
 function hasManyValues(bytes: Uint8Array): boolean {
-  const parsed = parseBoundedJson(bytes, { ...jsonBounds, maxValues: envoyYaml.maxValues });
-  return parsed.kind === 'problem' && parsed.problem === 'too many values';
+  const parsed = parseBoundedJson(bytes, { maxDepth: 100_000, maxValues: envoyYaml.maxValues });
+  return parsed.kind === 'problem' && /^(?:too many values|nested too deep)$/.test(parsed.problem);
 }
 
 function inOrder(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
