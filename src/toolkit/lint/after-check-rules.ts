@@ -49,19 +49,20 @@ export const laterRules = {
     find: ({ manager }) =>
       manager.value
         .items('local_reply_config', 'mappers')
-        .filter(each => each.field('status_code').isPresent && mayBeRefusal(each.field('filter')))
+        .filter(each => each.field('status_code').isPresent && changesRefusal(each))
         .map(at => ({ at, says: 'rewrites the status of refusals' })),
   },
 } as const satisfies Rules<GuardedManager>;
 
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
 
-/** Whether an envoy.config.accesslog.v3.AccessLogFilter matches a refusal by account-authz. */
-function mayBeRefusal(filter: ProtoValue): boolean {
+/** Whether a ResponseMapper gives a refusal by account-authz another status; its filter is an envoy.config.accesslog.v3.AccessLogFilter. */
+function changesRefusal(mapper: ProtoValue): boolean {
+  const [filter, now] = [mapper.field('filter'), mapper.field('status_code').number()];
   const flags = filter.items('response_flag_filter', 'flags');
   if (flags.length > 0) return flags.some(flag => flag.text() === 'UAEX');
   const comparison = filter.field('status_code_filter', 'comparison');
-  return !comparison.isPresent || refusalStatuses.some(status => isComparedTrue(comparison, status));
+  return !comparison.isPresent || refusalStatuses.some(status => status !== now && isComparedTrue(comparison, status));
 }
 
 function isComparedTrue(comparison: ProtoValue, status: number): boolean {

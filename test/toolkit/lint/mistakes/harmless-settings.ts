@@ -105,10 +105,14 @@ export const harmlessSettings: HarmlessEdits = {
     set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
   'a second removal of the token': p => set(p.routes[0], { request_headers_to_remove: ['authorization'] }),
   'a literal host rewrite': p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' }),
-  'a local reply mapper for other flags': p =>
+  'local reply mappers for other flags and for the same status': p =>
     set(p.manager, {
       local_reply_config: {
-        mappers: [{ filter: { response_flag_filter: { flags: ['NR', 'UF'] } }, status_code: 502 }],
+        mappers: [
+          { filter: { response_flag_filter: { flags: ['NR', 'UF'] } }, status_code: 502 },
+          // A page for refusals, with their status.
+          { filter: { status_code_filter: { comparison: { value: { default_value: 403 } } } }, status_code: 403 },
+        ],
       },
     }),
   'a check of all requests without a runtime key': p =>
