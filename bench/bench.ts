@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { defaultEnvoyVersion } from '../lab/envoy.ts';
 import { megabytes } from '../lab/process-usage.ts';
-import { v8Flags } from '../src/service/v8-flags.ts';
 import { clientRequest, startVariant, variants } from './behind-envoy.ts';
 import { type Contender, makeContenders } from './contenders.ts';
 import { checkHeaders, type Figures, load, project } from './load.ts';
@@ -228,7 +227,7 @@ async function aboutRun(): Promise<string> {
   const { runtime, cores } = bench;
   return [
     `Commit ${await run('git', 'rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''} on ${cpus()[0]?.model.trim()}, ${cpus().length} cores`,
-    `Node ${runtime.version} with ${[...runtime.flags, ...v8Flags].join(' ')}, Envoy ${defaultEnvoyVersion}`,
+    `Node ${runtime.version} with ${runtime.flags.join(' ') || 'no flags'}, Envoy ${defaultEnvoyVersion}`,
     `RS256, requests of 1.4 KB, ${form.rounds} rounds in turn`,
     cores === undefined ? 'not pinned to cores' : 'one core for the server, another for the load',
   ].join('; ');

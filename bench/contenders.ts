@@ -66,15 +66,13 @@ export async function makeContenders(bench: Workbench, names: readonly string[],
     const [protoDirectory, answerFile] = [join(project, 'proto'), await answerFileOf(bench)];
     return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: bench.issuer.jwksUrl });
   };
-  const nothing =
-    (flags: readonly string[], own = false) =>
-    async (port: number) => {
-      const outfile = join(cache, 'nothing.mjs');
-      const common = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
-      await build({ ...common, entryPoints: [join(peers, 'node', 'nothing.ts')], outfile });
-      const { node: command, environment } = bench.runtime;
-      return { command, args: [...flags, outfile, await optionsOf(port), `${own}`], environment };
-    };
+  const nothing = (flags: readonly string[]) => async (port: number) => {
+    const outfile = join(cache, 'nothing.mjs');
+    const common = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
+    await build({ ...common, entryPoints: [join(peers, 'node', 'nothing.ts')], outfile });
+    const { node: command, environment } = bench.runtime;
+    return { command, args: [...flags, outfile, await optionsOf(port)], environment };
+  };
   const goJwt = async (port: number): Promise<ServerCommand> => ({
     command: await goProgram('peers/go', './jwt'),
     args: [await optionsOf(port)],
@@ -85,7 +83,7 @@ export async function makeContenders(bench: Workbench, names: readonly string[],
       nothing(bench.runtime.flags),
     ),
     other({ name: 'nothing-before', title: `the same with the flags of ${before}`, family: 'floor' }, async port =>
-      nothing((await besides()).flags, true)(port),
+      nothing((await besides()).flags)(port),
     ),
     ...compared('known', 'one known token'),
     ...product('known-unix', 'the same over a Unix socket', 'known', true),

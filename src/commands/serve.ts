@@ -20,7 +20,6 @@ import { nghttp2Warning } from '../service/nghttp2.ts';
 import type { Widening } from '../service/reload-record.ts';
 import { RevocationFileError } from '../service/revocations.ts';
 import { type Service, startService } from '../service/service.ts';
-import { setV8Flags } from '../service/v8-flags.ts';
 import { describeFault } from '../text/problem.ts';
 import { CommandError, defaultConfigFile, defineCommand } from './command.ts';
 import { proxyOf, requireSafeEnvironment } from './command-input.ts';
@@ -64,7 +63,6 @@ export const command = defineCommand({
         onMountedAlone: file => logger.warn({ file, problem: mountedAlone }, 'mounted alone, it never changes'),
       });
       const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
-      setV8Flags();
       logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
       const oldNghttp2 = nghttp2Warning();
       if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');

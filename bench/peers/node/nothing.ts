@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { loadPackageDefinition, Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { setV8Flags } from '../../../src/service/v8-flags.ts';
 
 /** `answerFile`: the encoded CheckResponse of account-authz's allow. */
 const { port, protoDirectory, answerFile } = JSON.parse(process.argv[2] ?? '') as {
@@ -28,5 +27,3 @@ server.addService(load(true), {
 server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), error => {
   if (error !== null) throw error;
 });
-// As account-authz does, unless it is to run with the flags of its command line alone.
-if (process.argv[3] !== 'true') setV8Flags();
