@@ -14,7 +14,7 @@ describe('dist/', () => {
   const directory = freshFolder();
 
   before(() => {
-    for (const part of ['dist', 'proto', 'package.json'])
+    for (const part of ['dist', 'package.json'])
       cpSync(join(project, part), join(directory, part), { recursive: true });
   });
 
