@@ -1,8 +1,9 @@
 // Builds dist/: bundles the product and its dependencies into a few files, so that Node reads 1 MB of text instead of 8. V8 keeps the
 // text of loaded scripts, and lets the heap grow to a multiple of the live objects: docs/dev/performance.md has the figures.
+// `serve` is one file: Node and V8 keep records of each module and its exports.
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile } from 'esbuild';
+import { type BuildOptions, build, type Metafile, type Plugin, transform } from 'esbuild';
 
 const project = fileURLToPath(new URL('../', import.meta.url));
 
@@ -16,24 +17,53 @@ const __filename = bundleFileURLToPath(import.meta.url);
 const __dirname = bundleDirname(__filename);
 `;
 
-await rm(`${project}dist`, { recursive: true, force: true });
-const { metafile } = await build({
+// Our own names stay, so that stack traces in the log are readable.
+const shortNamesInPackages: Plugin = {
+  name: 'short names in packages',
+  setup({ onLoad }) {
+    onLoad({ filter: /node_modules.*\.[cm]?js$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { minifyIdentifiers: true });
+      return { contents: code };
+    });
+  },
+};
+
+const serveApart: Plugin = {
+  name: 'serve apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/commands\/serve\.ts$/ }, () => ({ path: './serve.js', external: true }));
+  },
+};
+
+const options = {
   absWorkingDir: project,
-  entryPoints: { main: 'src/main.ts', 'compare-worker': 'src/commands/compare-worker.ts' },
   outdir: 'dist',
   bundle: true,
-  splitting: true,
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
   banner: { js: surroundings },
-  // Keeps names, so that stack traces in the log are readable.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
   metafile: true,
   logLevel: 'warning',
-});
+} as const satisfies BuildOptions;
+
+await rm(`${project}dist`, { recursive: true, force: true });
+const builds = await Promise.all([
+  build({ ...options, entryPoints: { serve: 'src/commands/serve.ts' }, plugins: [shortNamesInPackages] }),
+  build({
+    ...options,
+    entryPoints: { main: 'src/main.ts', 'compare-worker': 'src/commands/compare-worker.ts' },
+    splitting: true,
+    plugins: [shortNamesInPackages, serveApart],
+  }),
+]);
+const metafile: Metafile = {
+  inputs: Object.assign({}, ...builds.map(({ metafile }) => metafile.inputs)),
+  outputs: Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs)),
+};
 for (const file of Object.keys(metafile.outputs)) {
   // V8 stores a text with a character beyond Latin-1 in two bytes per character. esbuild escapes such characters where the syntax allows it,
   // which is neither in regular expressions nor in tagged templates.
