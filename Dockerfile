@@ -15,6 +15,7 @@ FROM packages AS build
 RUN --mount=type=cache,target=/npm-cache npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY tools ./tools
+COPY proto ./proto
 COPY src ./src
 RUN npm run build
 
@@ -67,7 +68,6 @@ LABEL org.opencontainers.image.title="account-authz" \
       org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
 WORKDIR /app
 COPY package.json LICENSE ./
-COPY proto ./proto
 COPY docs/runbooks.md ./docs/runbooks.md
 COPY --from=build /app/dist ./dist
 # Of glibc: without it each thread may keep memory of its own, 5 MB in all.
@@ -77,6 +77,7 @@ EXPOSE 9191 9192
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
     CMD ["/nodejs/bin/node", "/app/dist/main.js", "health", "--config", "/etc/account-authz/config.yaml"]
 # Each flag with what it does to throughput and memory: docs/dev/performance.md. V8 must not allocate what a call needs among the old objects
-# (pretenuring), and its young generation holds the calls in flight. The memory comes from the code of Maglev and a tighter old generation.
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=8", "--heap-growing-percent=60", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js"]
+# (pretenuring), and its young generation holds the calls in flight. Less memory comes without Maglev's code, of one helper thread in the place
+# of four, and of a tighter old generation; with the least young generation nothing is collected whole during the start.
+ENTRYPOINT ["/nodejs/bin/node", "--min-semi-space-size=2", "--max-semi-space-size=8", "--v8-pool-size=1", "--heap-growing-percent=60", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js"]
 CMD ["serve", "--config", "/etc/account-authz/config.yaml"]
