@@ -60,6 +60,11 @@ export async function startWorkbench(counts: TokenCounts, flags?: readonly strin
     mkdtemp(join(tmpdir(), 'account-authz-bench-')),
     startTestIssuer({ keys: [tokens.publicJwk], metadata: { id_token_signing_alg_values_supported: ['RS256'] } }),
   ]);
+  const runtime = { ...image, flags: flags ?? image.flags };
+  // As the image does.
+  await run(runtime.node, [...runtime.flags, join(project, 'dist', 'main.js'), 'serve', '--help'], {
+    env: runtime.environment,
+  });
   const { good, forged } = tokens;
   const sets: Readonly<Record<TokenSet, readonly BenchToken[]>> = {
     known: good.slice(0, 1),
@@ -76,7 +81,7 @@ export async function startWorkbench(counts: TokenCounts, flags?: readonly strin
   return {
     tokens,
     issuer: keyServer,
-    runtime: { ...image, flags: flags ?? image.flags },
+    runtime,
     cores,
     path: name => join(directory, name),
     file: write,
@@ -97,7 +102,7 @@ export async function pin(pid: number, core: number | undefined): Promise<void> 
   if (core !== undefined) await run('taskset', ['-a', '-p', '-c', String(core), String(pid)]);
 }
 
-/** The flags and the environment are those of a checkout's Dockerfile. */
+/** The flags and the environment are those of a checkout's Dockerfile, with a folder of this machine for what V8 compiles. */
 export async function imageRuntime(checkout: string): Promise<Runtime> {
   const dockerfile = await readFile(join(checkout, 'Dockerfile'), 'utf8');
   const last = (pattern: RegExp): string => [...dockerfile.matchAll(pattern)].at(-1)?.[1] ?? '';
@@ -113,11 +118,14 @@ export async function imageRuntime(checkout: string): Promise<Runtime> {
     node,
     version: execFileSync(node, ['--version'], { encoding: 'utf8' }).trim(),
     flags: (JSON.parse(last(/^ENTRYPOINT (\[.*\])$/gm)) as readonly string[]).slice(1, -1),
-    environment: Object.fromEntries(
-      last(/^ENV (.*)$/gm)
-        .split(' ')
-        .map(each => each.split('=', 2)),
-    ),
+    environment: {
+      ...Object.fromEntries(
+        last(/^ENV (.*)$/gm)
+          .split(' ')
+          .map(each => each.split('=', 2)),
+      ),
+      NODE_COMPILE_CACHE: join(cache, 'compile-cache'),
+    },
   };
 }
 

@@ -55,6 +55,13 @@ describe('the Dockerfile', () => {
       `ENTRYPOINT ["/nodejs/bin/node", ${words.join(', ')}, "/app/dist/main.js"]`,
     );
   });
+
+  // Node does not use what was compiled under other flags, and says nothing.
+  it('compiles serve under the flags and the path that it runs with', async () => {
+    const text = await read('Dockerfile');
+    const [, entry = ''] = /^ENTRYPOINT \[(.*)\]$/m.exec(text.slice(text.search(/^FROM .* AS account-authz$/m))) ?? [];
+    expect(text).to.include(`RUN [${entry}, "serve", "--help"]`);
+  });
 });
 
 describe('compose.yaml', () => {
