@@ -80,7 +80,7 @@ WORKDIR /app
 COPY package.json LICENSE ./
 COPY docs/runbooks.md ./docs/runbooks.md
 COPY --from=build /app/dist ./dist
-COPY --from=compiled --chmod=0755 /tmp/compile-cache ./compile-cache
+COPY --from=compiled --chown=0:0 --chmod=0755 /tmp/compile-cache ./compile-cache
 # MALLOC_ARENA_MAX is of glibc: without it each thread may keep memory of its own, 5 MB in all.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2 NODE_COMPILE_CACHE=/app/compile-cache
 USER 65532:65532
