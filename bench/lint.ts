@@ -13,6 +13,8 @@ const toApi = { route: { cluster: 'upstream' } };
 const word = (i: number): string => i.toString(36).padStart(5, 'a');
 const alternatives = (i: number, count: number): string =>
   Array.from({ length: count }, (_, k) => `/p${word(i * count + k)}(/[A-Za-z0-9._~:@-]+)*`).join('|');
+const wordsOr = (i: number, count: number, start = ''): string =>
+  Array.from({ length: count }, (_, k) => start + word(i * count + k)).join('|');
 
 const removal = (regex: string): unknown => ({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
 const tcpProxy = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
@@ -26,10 +28,9 @@ const shapes: Readonly<Record<string, Shape>> = {
   'removals by expression': ['early', i => removal(`x[^a-z0-9]${word(i)}`)],
   'removals by nested expressions that match nothing': ['early', i => removal(`(-(${word(i)}|[a-z]+[0-9]*))+q`)],
   'removals by what is no expression': ['early', i => removal(`.(${word(i)}`)],
-  'removals by alternations': [
-    'early',
-    i => removal(`x-(${Array.from({ length: 300 }, (_, k) => word(i * 300 + k)).join('|')})`),
-  ],
+  'removals by alternations': ['early', i => removal(`x-(${wordsOr(i, 300)})`)],
+  'removals by thousands of optional letters': ['early', i => removal(`${word(i)}${'a?'.repeat(16_000)}`)],
+  'removals by alternations that begin alike': ['early', i => removal(wordsOr(i, 30, '.*'))],
   'shown headers by expression': ['allowed', i => ({ safe_regex: { regex: `x[^a-z0-9]${word(i)}` } })],
   'a finding for each route': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi, ...off })],
   'something not judged in each of 2 million routes': ['routes', () => ({ a: 1 })],

@@ -108,7 +108,7 @@ export function parseNameRegex(text: string): Matcher | undefined {
     if (single !== undefined) {
       if (!isInOrder(single) || readKeys.size > maxLetters) return undefined;
       lettersOf(flags + single);
-      inner = move(flags + single);
+      inner = ofLetter(flags + single, '');
     } else if (letter === '(' && depth < maxDepth) {
       i += text.startsWith('(?:', i) ? 3 : 1;
       inner = alternatives(depth + 1);
@@ -119,7 +119,7 @@ export function parseNameRegex(text: string): Matcher | undefined {
     if (inner === undefined || all === undefined) return inner;
     // RE2 bounds the product of nested numbers, and knows no repetition of a repetition.
     if (take(times) !== null || (sign.startsWith('{') && single === undefined)) return undefined;
-    if (single !== undefined && sign === '*') return fill(flags + single);
+    if (single !== undefined && !sign.startsWith('{')) return ofLetter(flags + single, sign);
     if (!sign.startsWith('{')) return repeat(inner, sign === '+' ? 1 : 0, sign === '?' ? 1 : Infinity);
     const end = comma === undefined ? Number(least) : most === '' ? Infinity : Number(most);
     return end < Number(least) ? undefined : repeat(inner, Number(least), end);
@@ -172,8 +172,21 @@ function inOrder(matchers: readonly Matcher[]): Matcher {
   };
 }
 
-function move(letter: string): Matcher {
-  return (names, at) => (at & names.before(letter)) << 1n;
+const knownOfLetter = new Map<string, Matcher>();
+
+/** One letter with `*`, `+`, `?` or nothing behind it: the same function each time, as a pattern may have 16,000 of them. */
+function ofLetter(letter: string, sign: string): Matcher {
+  const found = knownOfLetter.get(sign + letter) ?? makeOfLetter(letter, sign);
+  knownOfLetter.set(sign + letter, found);
+  return found;
+}
+
+function makeOfLetter(letter: string, sign: string): Matcher {
+  const once: Matcher = (names, at) => (at & names.before(letter)) << 1n;
+  if (sign === '') return once;
+  if (sign === '?') return (names, at) => at | once(names, at);
+  const any = fill(letter);
+  return sign === '*' ? any : (names, at) => any(names, once(names, at));
 }
 
 function moveAlong(literal: string, flags: string): Matcher {
@@ -187,17 +200,21 @@ function moveAlong(literal: string, flags: string): Matcher {
   };
 }
 
-/** Any number of one letter, in steps of 1, 2, 4, … */
+/** Any number of one letter, in steps of 1, 2, 4, … It remembers its last answer: thousands of alternatives may begin with `.*`. */
 function fill(letter: string): Matcher {
+  let last: { readonly names: NameSet; readonly at: Places; readonly to: Places } | undefined;
   return (names, at) => {
+    if (last?.names === names && last.at === at) return last.to;
     let to = at;
     let through = names.before(letter) << 1n;
     for (let step = 1n; ; step *= 2n) {
       const next = to | (through & (to << step));
-      if (next === to) return to;
+      if (next === to) break;
       to = next;
       through &= through << step;
     }
+    last = { names, at, to };
+    return to;
   };
 }
 

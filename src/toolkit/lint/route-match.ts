@@ -44,6 +44,7 @@ const unsure = { isSure: false, isSureByTarget: false, characters: undefined, sc
 const anyPath: EnvoyRouteMatch = { takes: () => true, methods: undefined, ...unsure, starts: [[]] };
 
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
+  if (!match.isPresent) return anyPath;
   // CONNECT has no path.
   if (match.field('connect_matcher').isPresent)
     return { takes: () => false, methods: undefined, ...unsure, starts: [] };

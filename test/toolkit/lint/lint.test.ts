@@ -184,6 +184,7 @@ describe('lint of arbitrary input', () => {
   it('takes patterns for what RE2 takes them for', () => {
     const pieces = String.raw`a x - . \. \w [\W] [^a-z0-9] [ax-] [-_] [a-x] [A-C] [a-x-a] [z-a] * + ? *? {2} {0,2} {2,1} { ^ $ | ( ) (?: _ \b`;
     const name = fc.string({ unit: fc.constantFrom(...'ax-._0A'), maxLength: 8 });
+    const letters = ['a', 'aa', 'ax', 'x', 'xa', 'xaa', 'x-', 'xx-a', 'a-'];
     const parts = fc.array(fc.constantFrom(...pieces.split(' ')), { maxLength: 9 });
     fc.assert(
       fc.property(fc.constantFrom('', '(?i)'), parts, fc.array(name, { maxLength: 30 }), (flag, all, names) => {
@@ -193,7 +194,7 @@ describe('lint of arbitrary input', () => {
         const re2 = RE2JS.compile(text);
         expect(matchedBy(own, createNameSet(names))).to.deep.equal(names.filter(each => re2.testExact(each)));
       }),
-      runs(1000),
+      { ...runs(1000), examples: ['a?x', 'xa+', 'a*', '.*x.*-|.*a'].map(each => ['', [each], [...letters, '']]) },
     );
     const read = ['x[^a-z0-9]auth.*', '(?i)^(a|b(c|d)+)*$', 'a{2}{3}', '(a{2}){3}', 'a**', '[b-a]'].map(parseNameRegex);
     expect(read.map(each => each !== undefined)).to.deep.equal([true, true, false, false, false, false]);
