@@ -87,7 +87,7 @@ try {
 }
 
 async function measure(bench: Workbench): Promise<Results> {
-  const [contenders, absent, start]: [Contender[], string[], Map<string, number[]>] = [[], [], new Map()];
+  const [contenders, absent]: [Contender[], string[]] = [[], []];
   for (const contender of await makeContenders(bench, only, values.beside ?? reference)) {
     console.error(`starting ${contender.name}; the first time this builds it`);
     try {
@@ -95,7 +95,6 @@ async function measure(bench: Workbench): Promise<Results> {
       started.set(contender.name, server);
       if (!contender.name.startsWith('nothing')) await expectRightAnswers(server);
       contenders.push(contender);
-      start.set(contender.name, [server.startMs]);
     } catch (error) {
       if (contender.family === 'product') throw error;
       absent.push(`${contender.name}: ${error instanceof Error ? error.message.trim().split('\n').at(-1) : error}`);
@@ -112,7 +111,12 @@ async function measure(bench: Workbench): Promise<Results> {
   // The servers that are left would disturb what is measured at a low rate.
   for (const server of started.values()) await server.stop();
   started.clear();
-  const memory = isPart ? new Map<string, number[]>() : await measureMemory(contenders, start);
+  const start = await inTurn('starts', 2 * form.fewRounds, contenders, async contender => {
+    const { startMs, stop } = await contender.start();
+    await stop();
+    return startMs;
+  });
+  const memory = isPart ? new Map<string, number[]>() : await measureMemory(contenders);
   const isWhole = !isPart && !values.trial;
   return { isWhole, about: await aboutRun(), contenders, absent, calls, envoy, memory, start };
 }
@@ -173,15 +177,11 @@ async function measureBehindEnvoy(): Promise<Map<string, Figures[]>> {
   }
 }
 
-/** New processes, whose starts count too. */
-async function measureMemory(
-  contenders: readonly Contender[],
-  start: Map<string, number[]>,
-): Promise<Map<string, number[]>> {
+/** Of new processes. */
+async function measureMemory(contenders: readonly Contender[]): Promise<Map<string, number[]>> {
   const withServer = async (name: string, take: (server: Server) => Promise<number>): Promise<number> => {
     const server = await contenders.find(each => each.name === name)?.start();
     if (server === undefined) throw new Error(`${name} is absent`);
-    start.get(name)?.push(server.startMs);
     try {
       return await take(server);
     } finally {
