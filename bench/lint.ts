@@ -11,10 +11,9 @@ const perRoute = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.e
 const off = { typed_per_filter_config: { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } } };
 const toApi = { route: { cluster: 'upstream' } };
 const word = (i: number): string => i.toString(36).padStart(5, 'a');
-const alternatives = (i: number, count: number): string =>
-  Array.from({ length: count }, (_, k) => `/p${word(i * count + k)}(/[A-Za-z0-9._~:@-]+)*`).join('|');
-const wordsOr = (i: number, count: number, start = ''): string =>
-  Array.from({ length: count }, (_, k) => start + word(i * count + k)).join('|');
+const alternatives = (i: number, count: number, start = '', end = ''): string =>
+  Array.from({ length: count }, (_, k) => start + word(i * count + k) + end).join('|');
+const publicPaths = (i: number): string => alternatives(i, 80, '/p', '(/[A-Za-z0-9._~:@-]+)*');
 
 const removal = (regex: string): unknown => ({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
 const tcpProxy = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
@@ -24,13 +23,13 @@ type Shape = readonly [place: 'routes' | 'early' | 'allowed' | 'listeners', item
 const shapes: Readonly<Record<string, Shape>> = {
   'paths, each its own': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi })],
   'expressions of paths': ['routes', i => ({ match: { safe_regex: { regex: `/p${word(i)}/[0-9]+` } }, ...toApi })],
-  'alternations of paths': ['routes', i => ({ match: { safe_regex: { regex: alternatives(i, 80) } }, ...toApi })],
+  'alternations of paths': ['routes', i => ({ match: { safe_regex: { regex: publicPaths(i) } }, ...toApi })],
   'removals by expression': ['early', i => removal(`x[^a-z0-9]${word(i)}`)],
   'removals by nested expressions that match nothing': ['early', i => removal(`(-(${word(i)}|[a-z]+[0-9]*))+q`)],
   'removals by what is no expression': ['early', i => removal(`.(${word(i)}`)],
-  'removals by alternations': ['early', i => removal(`x-(${wordsOr(i, 300)})`)],
+  'removals by alternations': ['early', i => removal(`x-(${alternatives(i, 300)})`)],
   'removals by thousands of optional letters': ['early', i => removal(`${word(i)}${'a?'.repeat(16_000)}`)],
-  'removals by alternations that begin alike': ['early', i => removal(wordsOr(i, 30, '.*'))],
+  'removals by alternations that begin alike': ['early', i => removal(alternatives(i, 30, '.*'))],
   'shown headers by expression': ['allowed', i => ({ safe_regex: { regex: `x[^a-z0-9]${word(i)}` } })],
   'a finding for each route': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi, ...off })],
   'something not judged in each of 2 million routes': ['routes', () => ({ a: 1 })],

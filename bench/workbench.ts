@@ -61,7 +61,7 @@ export async function startWorkbench(counts: TokenCounts, flags?: readonly strin
     startTestIssuer({ keys: [tokens.publicJwk], metadata: { id_token_signing_alg_values_supported: ['RS256'] } }),
   ]);
   const runtime = { ...image, flags: flags ?? image.flags };
-  // As the image does.
+  // A start finds what V8 compiled, as in the image.
   await run(runtime.node, [...runtime.flags, join(project, 'dist', 'main.js'), 'serve', '--help'], {
     env: runtime.environment,
   });
