@@ -37,7 +37,8 @@ async function open(port: number, bytes = ''): Promise<Client> {
     text += chunk;
   });
   socket.on('error', () => undefined);
-  const received = once(socket, 'close').then(() => text);
+  // Not by `once`, which rejects on an error: what a client sends behind the last answer resets the connection.
+  const received = new Promise<string>(resolve => socket.once('close', () => resolve(text)));
   await once(socket, 'connect');
   socket.write(bytes, 'latin1');
   return { socket, received };
