@@ -88,11 +88,10 @@ export const authorizationServiceName = 'envoy.service.auth.v3.Authorization';
 
 export const healthServiceName = 'grpc.health.v1.Health';
 
-// Read from JSON, since to parse the files takes 5 ms of each start.
+// From tools/derive/services.ts: to parse the files takes 5 ms of each start, and what we do not use 6 ms.
 const definitions = fromJSON(services as object, {
   keepCase: true,
   longs: String,
-  // Without `enums: String`, an enum is a number. protobufjs encodes a misspelt word as 0: "append", or an invalid HTTP status.
   defaults: true,
 });
 

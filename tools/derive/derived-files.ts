@@ -1,6 +1,4 @@
 // The documents, the schema and the files for Envoy and Prometheus that are derived from the code. They are committed.
-import { fileURLToPath } from 'node:url';
-import protobuf from 'protobufjs';
 import { renderText } from '../../lab/kustomize.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
@@ -9,6 +7,7 @@ import { makeHeadersPage } from './headers-page.ts';
 import { makeLintPage } from './lint-page.ts';
 import { makeProvidersPage } from './providers-page.ts';
 import { renderedFiles } from './rendered-files.ts';
+import { makeServices } from './services.ts';
 
 export interface DerivedFile {
   readonly path: string;
@@ -31,11 +30,3 @@ export const derivedFiles: readonly DerivedFile[] = [
       `# Rendered from overlays/demo: kubectl apply -f k8s/quickstart.yaml\n${await renderText('k8s/overlays/demo')}`,
   },
 ];
-
-/** The two services and their messages, as protobufjs writes what it reads of proto/. */
-function makeServices(): string {
-  const root = new protobuf.Root();
-  root.resolvePath = (_origin, file) => fileURLToPath(new URL(`../../proto/${file}`, import.meta.url));
-  root.loadSync(['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'], { keepCase: true });
-  return `${JSON.stringify(root.toJSON(), null, 2)}\n`;
-}
