@@ -1,6 +1,7 @@
 // Builds dist/: bundles the product and its dependencies into a few files, so that Node reads 1 MB of text instead of 8. V8 keeps the
 // text of loaded scripts, and lets the heap grow to a multiple of the live objects: docs/dev/performance.md has the figures.
-// `serve` is one file: Node and V8 keep records of each module and its exports.
+// `serve` is one file: Node and V8 keep records of each module and its exports. It is CommonJS: an ES import of a module of Node reads all
+// its exports, and so loads what they need.
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin, transform } from 'esbuild';
@@ -30,8 +31,12 @@ const shortNamesInPackages: Plugin = {
 
 const serveApart: Plugin = {
   name: 'serve apart',
-  setup({ onResolve }) {
-    onResolve({ filter: /\/commands\/serve\.ts$/ }, () => ({ path: './serve.js', external: true }));
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\/commands\/serve\.ts$/ }, () => ({ path: 'serve', namespace: 'apart' }));
+    onResolve({ filter: /\/serve\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onLoad({ filter: /./, namespace: 'apart' }, () => ({
+      contents: "export const { command } = require('./serve.cjs');",
+    }));
   },
 };
 
@@ -52,7 +57,15 @@ const options = {
 
 await rm(`${project}dist`, { recursive: true, force: true });
 const builds = await Promise.all([
-  build({ ...options, entryPoints: { serve: 'src/commands/serve.ts' }, plugins: [shortNamesInPackages] }),
+  build({
+    ...options,
+    entryPoints: { serve: 'src/commands/serve.ts' },
+    format: 'cjs',
+    outExtension: { '.js': '.cjs' },
+    define: { 'import.meta.url': 'bundleUrl' },
+    banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+    plugins: [shortNamesInPackages],
+  }),
   build({
     ...options,
     entryPoints: { main: 'src/main.ts', 'compare-worker': 'src/commands/compare-worker.ts' },
