@@ -4,27 +4,26 @@ import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
 
 /** As protocol.ts declares them. */
-const fields: Readonly<Record<string, readonly string[]>> = {
-  'envoy.service.auth.v3.CheckRequest': ['attributes'],
-  'envoy.service.auth.v3.AttributeContext': ['source', 'request', 'context_extensions'],
-  'envoy.service.auth.v3.AttributeContext.Peer': ['certificate'],
-  'envoy.service.auth.v3.AttributeContext.Request': ['http'],
-  'envoy.service.auth.v3.AttributeContext.HttpRequest': [
-    ...['method', 'headers', 'path', 'host', 'scheme', 'query', 'fragment', 'protocol', 'header_map'],
-  ],
-  'envoy.service.auth.v3.CheckResponse': ['status', 'denied_response', 'ok_response', 'dynamic_metadata'],
-  'envoy.service.auth.v3.DeniedHttpResponse': ['status', 'headers', 'body'],
-  'envoy.service.auth.v3.OkHttpResponse': ['headers', 'headers_to_remove'],
-  'envoy.config.core.v3.HeaderMap': ['headers'],
-  'envoy.config.core.v3.HeaderValue': ['key', 'value', 'raw_value'],
-  'envoy.config.core.v3.HeaderValueOption': ['header', 'append', 'append_action'],
-  'envoy.type.v3.HttpStatus': ['code'],
-  'google.rpc.Status': ['code'],
-  'google.protobuf.BoolValue': ['value'],
-  'google.protobuf.Struct': ['fields'],
-  'google.protobuf.Value': ['stringValue'],
-  'grpc.health.v1.HealthCheckRequest': ['service'],
-  'grpc.health.v1.HealthCheckResponse': ['status'],
+const fields: Readonly<Record<string, string>> = {
+  'envoy.service.auth.v3.CheckRequest': 'attributes',
+  'envoy.service.auth.v3.AttributeContext': 'source request context_extensions',
+  'envoy.service.auth.v3.AttributeContext.Peer': 'certificate',
+  'envoy.service.auth.v3.AttributeContext.Request': 'http',
+  'envoy.service.auth.v3.AttributeContext.HttpRequest':
+    'method headers path host scheme query fragment protocol header_map',
+  'envoy.service.auth.v3.CheckResponse': 'status denied_response ok_response dynamic_metadata',
+  'envoy.service.auth.v3.DeniedHttpResponse': 'status headers body',
+  'envoy.service.auth.v3.OkHttpResponse': 'headers headers_to_remove',
+  'envoy.config.core.v3.HeaderMap': 'headers',
+  'envoy.config.core.v3.HeaderValue': 'key value raw_value',
+  'envoy.config.core.v3.HeaderValueOption': 'header append append_action',
+  'envoy.type.v3.HttpStatus': 'code',
+  'google.rpc.Status': 'code',
+  'google.protobuf.BoolValue': 'value',
+  'google.protobuf.Struct': 'fields',
+  'google.protobuf.Value': 'stringValue',
+  'grpc.health.v1.HealthCheckRequest': 'service',
+  'grpc.health.v1.HealthCheckResponse': 'status',
 };
 
 export function makeServices(): string {
@@ -50,7 +49,7 @@ function reduce(namespace: protobuf.NamespaceBase): void {
 
 function reduceType(type: protobuf.Type): void {
   for (const field of type.fieldsArray) {
-    if (fields[type.fullName.slice(1)]?.includes(field.name) !== true) type.remove(field);
+    if (fields[type.fullName.slice(1)]?.split(' ').includes(field.name) !== true) type.remove(field);
     else if (field.resolvedType instanceof protobuf.Enum) field.type = 'int32';
   }
 }
