@@ -20,7 +20,7 @@ export const laterRules = {
     why: 'the service can get a request other than the checked one',
     fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
     find: ({ manager, checks }) => {
-      const later = checks.flatMap(check => check.later);
+      const later = [...new Set(checks.flatMap(check => check.later))];
       const lists = [
         ...later
           .filter(({ type }) => type === filterTypes.router)

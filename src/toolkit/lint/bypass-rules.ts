@@ -1,8 +1,15 @@
 // Rules for ways around the check: listeners, upgrades and routes without it, and settings that are not in the file.
 import { isLocal, readAddress } from './cluster.ts';
 import { filterTypes, stateOf } from './http-filter.ts';
-import { type GuardedManager, isProtectedCluster, type LintModel, openTargetsOf } from './lint-model.ts';
+import {
+  type AuthzFilter,
+  type GuardedManager,
+  isProtectedCluster,
+  type LintModel,
+  openTargetsOf,
+} from './lint-model.ts';
 import type { RouteTarget } from './listener.ts';
+import { memoized } from './memoized.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf } from './resources.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
@@ -46,6 +53,8 @@ export const bypassRules = {
         : model.managers
             .filter(({ isOutbound }) => !isOutbound)
             .flatMap(({ targets }) => targets.filter(({ cluster }) => isProtectedCluster(model, cluster)))
+            // A route with many weighted clusters has one.
+            .filter(({ action }, i, all) => action !== all[i - 1]?.action)
             .flatMap(({ scopes, action }) => [
               ...(scopes[2]?.field('match').present('connect_matcher') ?? []),
               ...action.items('upgrade_configs').filter(isTunnel),
@@ -162,16 +171,28 @@ function uncheckedUpgrades({ manager, checks }: GuardedManager): readonly Findin
 }
 
 /** Reports what turns all checks of a chain off for the target, if its path is given. */
-export function turnedOff({ manager, checks }: GuardedManager, target: RouteTarget, path?: string): readonly Finding[] {
+export function turnedOff(
+  { checks }: Pick<GuardedManager, 'checks'>,
+  target: RouteTarget,
+  path?: string,
+): readonly Finding[] {
   if (path === undefined) return [];
-  return manager.chains.flatMap(chain => {
-    const states = checks
-      .filter(check => check.chain === chain)
-      .map(({ filter }) => stateOf(filter, target.filterScopes));
-    if (states.some(({ runs }) => runs)) return [];
-    return states.slice(0, 1).map(({ by }) => ({ at: by, says: `turns the check off where ${wayOf(target, path)}` }));
-  });
+  const says = `turns the check off where ${wayOf(target, path)}`;
+  return offBy(checks)(target.filterScopes).map(at => ({ at, says }));
 }
+
+/** In each chain, what turns all its checks off. */
+const offBy = memoized((checks: readonly AuthzFilter[]) => {
+  const chains = [...new Set(checks.map(({ chain }) => chain))].map(each =>
+    checks.filter(({ chain }) => chain === each),
+  );
+  return memoized((scopes: readonly ProtoValue[]) =>
+    chains.flatMap(all => {
+      const states = all.map(({ filter }) => stateOf(filter, scopes));
+      return states.some(({ runs }) => runs) ? [] : states.slice(0, 1).map(({ by }) => by);
+    }),
+  );
+});
 
 export function wayOf({ cluster }: RouteTarget, path = ''): string {
   const to = cluster === undefined ? 'a cluster that the request chooses' : `cluster ${quoted(cluster)}`;

@@ -4,6 +4,8 @@ import { isMutable } from '../../headers/headers.ts';
 import { isGuarded, isOfCheck } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
+import type { ConnectionManager } from './listener.ts';
+import { memoized } from './memoized.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifPresent, ifTrue, type Rules, when } from './rule.ts';
 
@@ -94,7 +96,7 @@ function isRoutedByIdentity({ manager, policy }: AuthzFilter): boolean {
       nameIn(condition).startsWith(policy.identityPrefix) && condition.field('string_match').isPresent && !isInverted
     );
   };
-  const matches = manager.hosts.flatMap(({ value }) => value.items('routes')).map(route => route.field('match'));
+  const matches = matchesOf(manager);
   return (
     manager.dynamic.length === 0 &&
     !manager.hosts.some(({ value }) => value.field('matcher').isPresent) &&
@@ -104,6 +106,10 @@ function isRoutedByIdentity({ manager, policy }: AuthzFilter): boolean {
     matches.some(match => match.items('headers').some(isChanged))
   );
 }
+
+const matchesOf = memoized(({ hosts }: ConnectionManager) =>
+  hosts.flatMap(({ value }) => value.items('routes')).map(route => route.field('match')),
+);
 
 /** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
 function isPartial(share: ProtoValue): boolean {

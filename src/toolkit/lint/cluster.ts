@@ -39,14 +39,19 @@ const aggregate = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 
 /** An aggregate of more, perhaps of aggregates, counts as one that may lead anywhere: following each of many such chains takes too long. */
 const maxMembers = 64;
+// Of all aggregates together.
+const maxHosts = 1_000_000;
 
 /** An aggregate cluster has the hosts of its members too. */
 export function readClusters(resources: Parts): ReadonlyMap<string, Cluster> {
   const plain = new Map(resources.clusters.map(each => readCluster(each, resources)).map(each => [each.name, each]));
+  let hosts = 0;
   const whole = (cluster: Cluster): Cluster => {
     const reached = new Set([cluster]);
-    for (const { members } of reached) {
-      if (members.length + reached.size > maxMembers) return { ...cluster, isChosenByRequest: true };
+    for (const { members, endpoints } of reached) {
+      hosts += endpoints.length;
+      if (members.length + reached.size > maxMembers || hosts > maxHosts)
+        return { ...cluster, isChosenByRequest: true };
       for (const name of members) reached.add(plain.get(name) ?? cluster);
     }
     return {

@@ -19,13 +19,15 @@ export function guards(filter: HttpFilter, scopes: readonly ProtoValue[], extAut
   if (filter.type !== filterTypes.rbac || !stateOf(filter, scopes).runs) return false;
   // The narrowest RBACPerRoute replaces the settings of the filter; an empty one turns it off.
   const own = routeSettingsOf(filter, scopes).at(-1);
-  return own === undefined ? guardsByItself(filter)(extAuthz) : requireAllow(own.field('rbac'), extAuthz);
+  return own === undefined ? requiresAllowBy(filter.config)(extAuthz) : requiresAllowBy(rbacIn(own))(extAuthz);
 }
 
-const guardsByItself = memoized(({ config }: HttpFilter) => {
+const rbacIn = memoized((own: ProtoValue) => own.field('rbac'));
+
+const requiresAllowBy = memoized((rbac: ProtoValue) => {
   const known = new Map<string, boolean>();
   return (extAuthz: string): boolean => {
-    const found = known.get(extAuthz) ?? requireAllow(config, extAuthz);
+    const found = known.get(extAuthz) ?? requireAllow(rbac, extAuthz);
     known.set(extAuthz, found);
     return found;
   };

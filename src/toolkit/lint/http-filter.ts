@@ -1,4 +1,5 @@
 // Reads a chain of HTTP filters. The type of its configuration identifies a filter, since its name is free.
+import { memoized } from './memoized.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { ByName } from './resources.ts';
 
@@ -72,11 +73,22 @@ export function stateOf(filter: HttpFilter, scopes: readonly ProtoValue[]): { ru
 
 /** The settings of these scopes for the filter, from the widest to the narrowest. */
 export function routeSettingsOf(filter: HttpFilter, scopes: readonly ProtoValue[]): readonly ProtoValue[] {
-  return scopes.flatMap(scope => {
-    const { type, message } = scope.field('typed_per_filter_config').entry(filter.name).any();
+  return scopes.flatMap(scope => settingsIn(scope)(filter.name));
+}
+
+/** The same message each time, since many routes are in one virtual host. */
+const settingsIn = memoized((scope: ProtoValue) => {
+  const known = new Map<string, readonly ProtoValue[]>();
+  const read = (name: string): readonly ProtoValue[] => {
+    const { type, message } = scope.field('typed_per_filter_config').entry(name).any();
     if (type !== filterTypes.filterConfig) return message.isPresent ? [message] : [];
     // An empty `config` turns a filter on with its own settings.
     const inner = message.field('config').any();
     return inner.type === '' ? [] : [inner.message];
-  });
-}
+  };
+  return (name: string): readonly ProtoValue[] => {
+    const found = known.get(name) ?? read(name);
+    if (found.length > 0) known.set(name, found);
+    return found;
+  };
+});

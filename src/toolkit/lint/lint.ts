@@ -83,11 +83,20 @@ function createList() {
   const further = new Map<string, LintProblem>();
   const counts = new Map<string, number>();
   const places = new Set<string>();
+  // A number for each key, since a long one may be around thousands of places.
+  const numbers = new Map<string, number>();
+  const placeOf = ({ path }: ProtoValue): string =>
+    path.map(key => (typeof key === 'number' ? key : `:${numberOf(key)}`)).join();
+  const numberOf = (key: string): number => {
+    const found = numbers.get(key) ?? numbers.size;
+    numbers.set(key, found);
+    return found;
+  };
   // Most places are known by their last part not to be among them.
   const ends = new Set<string | number>();
   return {
     all: (): readonly LintProblem[] => [...listed.values(), ...further.values()],
-    hasPlace: (at: ProtoValue): boolean => ends.has(at.key) && places.has(JSON.stringify(at.path)),
+    hasPlace: (at: ProtoValue): boolean => ends.has(at.key) && places.has(placeOf(at)),
     add(rule: string, at: ProtoValue, message: string): void {
       const listedOfRule = counts.get(rule) ?? 0;
       if (listedOfRule === maxListed) {
@@ -101,7 +110,7 @@ function createList() {
         return;
       }
       const { path } = at;
-      const place = JSON.stringify(path);
+      const place = placeOf(at);
       if (listed.has(rule + place)) return;
       listed.set(rule + place, { rule, path, message });
       counts.set(rule, listedOfRule + 1);

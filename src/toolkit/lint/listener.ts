@@ -142,6 +142,9 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
 // Each such chain is judged for each route, and each filter for each route with settings of its own.
 const maxUpgrades = 16;
 const maxPairs = 300_000;
+const maxLooks = 1_000_000;
+// Of all managers together.
+const pairsIn = memoized((_: ManagerContext) => ({ left: 10 * maxPairs }));
 
 function readManager(
   value: ProtoValue,
@@ -167,18 +170,27 @@ function readManager(
     ...hosts.map(host => host.value.field('matcher')),
     ...chains.flatMap(chain => chain.filters.flatMap(({ discovery }) => discovery ?? [])),
   ].filter(({ isPresent }) => isPresent);
+  let looks = 0;
   // Made again for each: a file may have 150,000 virtual hosts.
   const withoutWay = (templates: readonly RouteTemplate[]) =>
     hosts.reduce<readonly RouteTemplate[]>((left, { routes: all }) => {
+      if (all.every(({ isAnswered }) => isAnswered)) return left;
+      looks += left.length;
+      if (looks > maxLooks && left.length > 0)
+        routes.cannotBeJudged('has more virtual hosts than the lint judges for so many routes of the configuration');
+      if (looks > maxLooks) return [];
       const { leadsOn } = indexMatches(left.length === 0 ? [] : all);
       return left.filter(each => !leadsOn(each));
     }, templates);
   const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
-  const room = Math.ceil(maxPairs / (new Set(targets.map(({ filterScopes }) => filterScopes)).size + 1));
+  const different = new Set(targets.map(({ filterScopes }) => filterScopes)).size + 1;
+  const pairs = pairsIn(context);
+  const room = Math.ceil(Math.max(1, Math.min(maxPairs, pairs.left)) / different);
   for (const { value: list, filters } of chains)
     if (filters.length > room)
       list.cannotBeJudged('has more filters than the lint judges for so many routes with settings of filters');
   const judged = chains.map(chain => ({ ...chain, filters: chain.filters.slice(0, room) }));
+  for (const { filters } of judged) pairs.left -= (different - 1) * filters.length;
   return { value, routes, hosts, chains: judged, targets, protectedTargets, protectedScopes, withoutWay, dynamic };
 }
 

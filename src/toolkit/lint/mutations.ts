@@ -51,6 +51,8 @@ export function readHeaderWays(model: LintModel): readonly HeaderWay[] {
 
 /** On all ways of a file together. */
 const maxFollowed = 4_000_000;
+/** Filters towards a cluster. */
+const maxUncounted = 16;
 
 function readWays(
   model: LintModel,
@@ -63,7 +65,10 @@ function readWays(
   const isWidestFirst = manager.routes.field('most_specific_header_mutations_wins').flag() === true;
   return manager.chains.flatMap(({ value: chain, filters }) => {
     const same = new Map<string, Pick<HeaderWay, 'check' | 'before' | 'after'>>();
+    const inRouters = filters.flatMap(each => (each.type === filterTypes.router ? upstreamFilters(each) : [])).length;
     const read = memoized((scopes: readonly ProtoValue[]) => {
+      if (inRouters > maxUncounted && !follow(manager, inRouters))
+        return { check: undefined, before: none, after: none };
       const check = checks.find(each => each.chain.value === chain && stateOf(each.filter, scopes).runs);
       const end = check === undefined ? filters.length : filters.indexOf(check.filter);
       const lists = filters.map(each => mutationsOf(each, scopes));
@@ -83,7 +88,9 @@ function readWays(
       const levels = (isWidestFirst ? scopes : scopes.toReversed())
         .filter(each => listsIn(each).length > 0)
         .flatMap(mutationsOfScope);
-      const upstream = cluster === undefined ? [] : mutationsOfCluster(cluster)(filterScopes);
+      const ofCluster = cluster && mutationsOfCluster(cluster);
+      if (ofCluster !== undefined && ofCluster.count > maxUncounted && !follow(manager, ofCluster.count)) return [];
+      const upstream = ofCluster?.by(filterScopes) ?? [];
       const last = [
         ...levels,
         ...(action.field('request_mirror_policies').isPresent ? copiesOf(action) : []),
@@ -115,9 +122,7 @@ const mutationsOfScope = memoized((scope: ProtoValue): readonly Mutation[] =>
     .sort((one, other) => Number(one.sets !== undefined) - Number(other.sets !== undefined)),
 );
 
-function listsIn(scope: ProtoValue): readonly ProtoValue[] {
-  return scope.present('request_headers_to_remove', 'request_headers_to_add');
-}
+const listsIn = memoized((scope: ProtoValue) => scope.present('request_headers_to_remove', 'request_headers_to_add'));
 
 /** By the action of a route. */
 const copiesOf = memoized((action: ProtoValue): readonly Mutation[] =>
@@ -130,7 +135,8 @@ const copiesOf = memoized((action: ProtoValue): readonly Mutation[] =>
 /** By the HTTP filters of a cluster, on a route with these scopes. */
 const mutationsOfCluster = memoized((cluster: Cluster) => {
   const filters = readProtocolOptions(cluster).flatMap(each => readFilterChain(each.field('http_filters')).filters);
-  return memoized((scopes: readonly ProtoValue[]) => filters.flatMap(each => mutationsOf(each, scopes)));
+  const by = memoized((scopes: readonly ProtoValue[]) => filters.flatMap(each => mutationsOf(each, scopes)));
+  return { by, count: filters.length };
 });
 
 const earlyMutations = memoized(({ value }: ConnectionManager): readonly Mutation[] =>
@@ -164,7 +170,7 @@ function mutationsOf(filter: HttpFilter, scopes: readonly ProtoValue[]): readonl
   const upstream = filter.type === filterTypes.router ? upstreamFilters(filter) : [];
   if (upstream.length > 0) return upstream.flatMap(each => mutationsOf(each, scopes));
   if (filter.type === filterTypes.router || !stateOf(filter, scopes).runs) return none;
-  const own = ownMutations(filter);
+  const own = mutationsIn(filter.config);
   const settings = routeSettingsOf(filter, scopes);
   if (settings.length === 0) return own;
   const isWidestFirst = filter.config.field('most_specific_header_mutations_wins').flag() === true;
@@ -174,12 +180,11 @@ function mutationsOf(filter: HttpFilter, scopes: readonly ProtoValue[]): readonl
 const upstreamFilters = memoized(
   ({ config }: HttpFilter) => readFilterChain(config.field('upstream_http_filters')).filters,
 );
-const ownMutations = memoized(({ config }: HttpFilter) => mutationsIn(config));
 
 /** By the lists at any depth of a message. */
-function mutationsIn(message: ProtoValue): readonly Mutation[] {
-  return message.inner(name => listName.test(name)).flatMap(readList);
-}
+const mutationsIn = memoized((message: ProtoValue): readonly Mutation[] =>
+  message.inner(name => listName.test(name)).flatMap(readList),
+);
 
 /** Of a list of HeaderValueOption, of HeaderMutation or of names to remove. */
 export function readList(list: ProtoValue): readonly Mutation[] {

@@ -8,7 +8,9 @@ import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';
 import { type AuthzFilter, type GuardedManager, type LintModel, openTargetsOf } from './lint-model.ts';
 import type { HostRoute, RouteTarget } from './listener.ts';
+import { memoized } from './memoized.ts';
 import type { HeaderWay } from './mutations.ts';
+import type { ProtoValue } from './proto-value.ts';
 import { literalPath, type PathScope } from './route-match.ts';
 import { indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
@@ -38,6 +40,7 @@ export const openRouteRules = {
     find: ({ guarded, isComplete, policy }) => {
       const missing = guarded
         .flatMap(each => each.manager.hosts.map(({ routes }) => ({ each, routes })))
+        .filter(({ routes }) => routes.length > 0)
         .reduce<readonly OpenPath[]>(
           (left, { each, routes }) => {
             const first = firstAmong(left.length === 0 ? [] : routes);
@@ -72,7 +75,7 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
   return open
     .filter(({ match }) => namedBy(model.policy, match) === undefined)
     .flatMap(target =>
-      turnedOff({ manager, checks }, target, pathOf(target)).map(({ at, says }) => ({
+      turnedOff({ checks }, target, pathOf(target)).map(({ at, says }) => ({
         at,
         says: says + methodsOf(model, target),
       })),
@@ -85,8 +88,12 @@ function isOpen(checks: readonly AuthzFilter[] | undefined, target: RouteTarget)
 }
 
 function isUnchecked(checks: readonly AuthzFilter[], { filterScopes }: Pick<RouteTarget, 'filterScopes'>): boolean {
-  return !checks.some(({ filter }) => stateOf(filter, filterScopes).runs);
+  return uncheckedBy(checks)(filterScopes);
 }
+
+const uncheckedBy = memoized((checks: readonly AuthzFilter[]) =>
+  memoized((scopes: readonly ProtoValue[]) => !checks.some(({ filter }) => stateOf(filter, scopes).runs)),
+);
 
 function pathOf({ match: { starts } }: RouteTarget): string {
   return literalPath(starts[0] ?? []);
@@ -106,13 +113,15 @@ function namedBy(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']):
   const toKey = ({ path, subtree }: PathScope): string => (subtree ? `${path}/*` : path);
   const known = openPathsBy.get(policy) ?? new Map(openPaths(policy).map(each => [toKey(each), each]));
   openPathsBy.set(policy, known);
+  const longest = Math.max(0, ...[...known.keys()].map(key => key.length));
   const openBy = (key: string): OpenPath | undefined => {
     const open = known.get(key);
     return methods?.every(method => open?.methods.includes(method)) ? open : undefined;
   };
   let found = scope && openBy(toKey(scope));
-  for (let path = scope?.path ?? ''; path !== '' && found === undefined; path = path.slice(0, path.lastIndexOf('/')))
-    found = openBy(`${path}/*`);
+  const path = scope?.path ?? '';
+  for (let end = path.length; end > 0 && found === undefined; end = path.lastIndexOf('/', end - 1))
+    if (end < longest) found = openBy(`${path.slice(0, end)}/*`);
   return found;
 }
 

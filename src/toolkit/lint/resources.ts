@@ -29,10 +29,13 @@ export type ByName = ReadonlyMap<string | undefined, ProtoValue>;
 
 // `egctl` prints a dump for each namespace and pod.
 const maxWrappers = 3;
+const maxDumps = 500;
 
 /** The resources of each dump in the file, or of the bootstrap if it has none. */
 export function readResources(root: ProtoValue): readonly Resources[] {
-  const dumps = findDumps(root, maxWrappers);
+  const all = findDumps(root, maxWrappers);
+  if (all.length > maxDumps) root.cannotBeJudged(`has more than ${maxDumps} dumps`);
+  const dumps = all.slice(0, maxDumps);
   return dumps.length > 0 ? dumps.map(readDump) : [readBootstrap(root)];
 }
 

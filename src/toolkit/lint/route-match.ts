@@ -99,7 +99,8 @@ function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefi
     // Envoy tells GET and get apart.
     return [matcher.field('ignore_case').flag() === true ? names.flatMap(name => [name, name.toLowerCase()]) : names];
   });
-  return lists.at(0)?.filter(method => lists.every(each => each.includes(method)));
+  const sets = lists.map(each => new Set(each));
+  return lists.at(0)?.filter(method => sets.every(each => each.has(method)));
 }
 
 function readPaths(match: ProtoValue): PathMatch | undefined {

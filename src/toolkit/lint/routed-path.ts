@@ -84,6 +84,8 @@ export function indexMatches<Match extends RoutedMatch>(matches: readonly Match[
 
 // An index of fewer takes longer than to try each.
 const minIndexed = 8;
+// Each length of a head is looked up by itself.
+const maxHead = 128;
 
 type Orders = readonly number[];
 
@@ -91,15 +93,15 @@ type Orders = readonly number[];
 function indexHeads(matches: readonly RoutedMatch[], isSure: boolean): (path: string) => readonly Orders[] {
   const orders = [...matches.keys()].filter(order => matches[order]?.match.isSure === isSure);
   if (orders.length < minIndexed) return () => [orders];
-  const index = createHeadIndex<number>();
+  const [index, wholes] = [createHeadIndex<number>(), createHeadIndex<number>()];
   // Of a match that takes one path alone, with or without a slash at its end.
   const whole = (path: string): string => `=${path.toLowerCase().replace(/\/$/, '')}`;
   for (const order of orders) {
     const { scope, starts = [] } = matches[order]?.match ?? {};
-    if (scope?.subtree === false) index.add(whole(scope.path), order);
-    else for (const start of starts) index.add(literalPath(start).toLowerCase(), order);
+    if (scope?.subtree === false) wholes.add(whole(scope.path), order);
+    else for (const start of starts) index.add(literalPath(start).slice(0, maxHead).toLowerCase(), order);
   }
-  return path => [...index.headsOf(path.toLowerCase()), index.at(whole(path))];
+  return path => [...index.headsOf(path.toLowerCase()), wholes.at(whole(path))];
 }
 
 // A pattern with more counts as one that takes any path.

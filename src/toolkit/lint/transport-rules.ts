@@ -2,6 +2,7 @@
 import { formatAddress } from '../envoy-settings/settings.ts';
 import { type Cluster, isAt, leadsElsewhere, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
+import { memoized } from './memoized.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
@@ -95,7 +96,7 @@ export function speaksTls(cluster: Cluster): boolean {
 
 /** Whether a server with any certificate, or any certificate of an authority, is accepted. */
 export function isUnverified(cluster: Cluster): boolean {
-  return tlsContextsOf(cluster).some(context => !isVerified(cluster, context, /^match_|^verify_certificate_/));
+  return tlsContextsOf(cluster).some(context => !isVerified(cluster, context, names));
 }
 
 /** Envoy takes the socket of the cluster for a host that no match chooses; an empty match chooses every one. */
@@ -115,16 +116,27 @@ function isVerified(cluster: Cluster, context: ProtoValue, by: RegExp): boolean 
   const secrets = fromSds
     .filter(each => !each.field('sds_config').isPresent)
     .flatMap(each => cluster.secrets.get(each.field('name').text()) ?? []);
-  const validations = [...holders, ...secrets].flatMap(each =>
-    each.present('validation_context', 'default_validation_context'),
-  );
+  const validations = [...holders, ...secrets].flatMap(validationsIn);
   if (validations.some(each => each.field('trust_chain_verification').choice({ ACCEPT_UNTRUSTED: 1 }) === 1))
     return false;
   return (
     fromSds.length > secrets.length ||
-    validations.some(each => each.names().some(name => by.test(name) && each.field(name).items().some(isNarrow))) ||
+    [...holders, ...secrets].some(narrowedBy(by)) ||
     (by.test('match_') && context.parent.field('auto_sni_san_validation').flag() === true)
   );
+}
+
+/** Many clusters have the same secret. */
+const narrowedBy = memoized((by: RegExp) =>
+  memoized((holder: ProtoValue) =>
+    validationsIn(holder).some(each =>
+      each.names().some(name => by.test(name) && each.field(name).items().some(isNarrow)),
+    ),
+  ),
+);
+
+function validationsIn(holder: ProtoValue): readonly ProtoValue[] {
+  return holder.present('validation_context', 'default_validation_context');
 }
 
 /** Whether it accepts not every name. */
@@ -133,6 +145,7 @@ function isNarrow(item: ProtoValue): boolean {
   return !matcher.isPresent || readStringMatcher(matcher)('name.invalid') !== true;
 }
 
+const names = /^match_|^verify_certificate_/;
 const authorities = /^(?:trusted_ca|custom_validator_config|verify_certificate_\w+|system_root_certs)$/;
 
 function speaksHttp2(cluster: Cluster): boolean {

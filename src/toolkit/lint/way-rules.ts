@@ -4,6 +4,7 @@ import { addressKey, createKeyFinder, readAddress } from './cluster.ts';
 import { filterTypes, routeSettingsOf, stateOf } from './http-filter.ts';
 import { type ForeignCheck, foreignChecksIn, type LintModel } from './lint-model.ts';
 import type { ConnectionManager, RouteTarget } from './listener.ts';
+import { memoized } from './memoized.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { partsOf } from './resources.ts';
 import { type Finding, type Rules, when } from './rule.ts';
@@ -49,10 +50,14 @@ export const wayRules = {
   },
 } as const satisfies Rules<LintModel>;
 
+const scopesOf = memoized(({ targets }: ConnectionManager) => [
+  ...new Set(targets.map(({ filterScopes }) => filterScopes)),
+]);
+
 /** A service over HTTP writes only what headers of its answers are told to be. */
 function writingMetadata({ filter, manager }: ForeignCheck): readonly Finding[] {
   const at = filter.config.field('enable_dynamic_metadata_ingestion');
-  const scopes = [...new Set(manager.targets.map(({ filterScopes }) => filterScopes))];
+  const scopes = scopesOf(manager);
   const settings = [filter.config, ...scopes.flatMap(each => routeSettingsOf(filter, each))];
   const canWrite = settings.some(
     each => each.inner(name => name === 'grpc_service' || name === 'dynamic_metadata_from_headers').length > 0,
