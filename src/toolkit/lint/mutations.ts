@@ -50,7 +50,7 @@ export function readHeaderWays(model: LintModel): readonly HeaderWay[] {
 }
 
 /** On all ways of a file together. */
-const maxFollowed = 4_000_000;
+const maxFollowed = 2_000_000;
 /** Filters towards a cluster. */
 const maxUncounted = 16;
 

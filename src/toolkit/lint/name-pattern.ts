@@ -1,7 +1,7 @@
 // Compiles an envoy.type.matcher.v3 StringMatcher or RegexMatcher into a test of a header name. Envoy's header names are lower case.
 import { RE2JS } from 're2js';
 import { memoized } from './memoized.ts';
-import { createNameSet, matchedBy, type NameSet, parseNameRegex } from './name-regex.ts';
+import { createNameSet, type Matcher, matchedBy, type NameSet, parseNameRegex, stepsSoFar } from './name-regex.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 /** Undefined if the pattern cannot be judged, which is reported when it is read. */
@@ -63,18 +63,34 @@ type CompiledRegex = ((names: NameSet) => readonly string[]) | string;
 
 /** Microseconds that patterns of a file which need RE2 may take: about 5,000 of them. */
 const maxCompiling = 4_000_000;
+const stepsPerMicrosecond = 3;
 const budgetOf = memoized((_root: ProtoValue) => ({ left: maxCompiling }));
 
 /** RE2 as in Envoy is slow, and left to what the lint does not read itself. */
 function compile(text: string, budget: { left: number }): CompiledRegex {
   const known = compiledBy.get(text);
   if (known !== undefined) return known;
-  const own = parseNameRegex(text);
-  if (own === undefined) budget.left -= 800 + text.length;
+  // What is not read costs nothing.
+  const own = budget.left < 0 ? undefined : parseNameRegex(text);
+  if (own === undefined && budget.left >= 0) budget.left -= costOf(text);
   if (budget.left < 0) return 'is one of thousands of regular expressions, more than the lint reads';
-  const compiled = own === undefined ? compileRe2(text) : (names: NameSet) => matchedBy(own, names);
+  const compiled = own === undefined ? compileRe2(text) : (names: NameSet) => countedMatch(own, names, budget);
   if (compiledBy.size < maxKept) compiledBy.set(text, compiled);
   return compiled;
+}
+
+function countedMatch(own: Matcher, names: NameSet, budget: { left: number }): readonly string[] {
+  const before = stepsSoFar();
+  const found = matchedBy(own, names);
+  budget.left -= (stepsSoFar() - before) / stepsPerMicrosecond;
+  return found;
+}
+
+/** RE2 permits no more than 1000 repetitions of a letter, also by numbers in each other. */
+function costOf(text: string): number {
+  const numbers = [...text.matchAll(/\{\d*,?(\d+)\}/g)].map(([, most]) => Number(most));
+  const repeated = numbers.reduce((all, each) => Math.min(1000, all * Math.max(1, each)), 1);
+  return 800 + text.length * repeated * (/[?*]|\{0?,/.test(text) ? 20 : 1);
 }
 
 function compileRe2(text: string): CompiledRegex {

@@ -50,6 +50,13 @@ export function createNameSet(names: readonly string[]): NameSet {
   };
 }
 
+let steps = 0;
+
+/** How often the repetitions of all expressions have been tried so far, which takes most of the time. */
+export function stepsSoFar(): number {
+  return steps;
+}
+
 /** Those that it matches as a whole. */
 export function matchedBy(matcher: Matcher, names: NameSet): readonly string[] {
   const found = matcher(names, names.starts) & names.ends;
@@ -208,6 +215,7 @@ function fill(letter: string): Matcher {
     let to = at;
     let through = names.before(letter) << 1n;
     for (let step = 1n; ; step *= 2n) {
+      steps += 1;
       const next = to | (through & (to << step));
       if (next === to) break;
       to = next;
@@ -221,9 +229,10 @@ function fill(letter: string): Matcher {
 function repeat(matcher: Matcher, least: number, most: number): Matcher {
   return (names, at) => {
     let to = at;
-    for (let count = 0; count < least && to !== 0n; count += 1) to = matcher(names, to);
+    for (let count = 0; count < least && to !== 0n; count += 1, steps += 1) to = matcher(names, to);
     let all = to;
     for (let count = least; count < most && to !== 0n; count += 1) {
+      steps += 1;
       const next = matcher(names, to);
       // Only from places where it has not been.
       to = next ^ (next & all);
