@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { posix } from 'node:path';
 import { isLoopback, isUnspecified, type ListenAddress, toListenAddress } from '../../text/listen-address.ts';
 import { protocolOptions } from '../envoy-settings/authz-cluster.ts';
+import { memoized } from './memoized.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Cluster {
@@ -129,9 +130,19 @@ export function createKeyFinder(keys: Iterable<string>): (key: string) => boolea
 }
 
 export function readProtocolOptions(cluster: Cluster | undefined): readonly ProtoValue[] {
-  const options = cluster?.value.field('typed_extension_protocol_options').entries() ?? [];
-  return options.map(each => each.any()).flatMap(({ type, message }) => (type === protocolOptions ? [message] : []));
+  return cluster === undefined ? [] : optionsOf(cluster);
 }
+
+// Hundreds of checks may ask through one cluster with 100,000 hosts.
+const optionsOf = memoized(({ value }: Cluster) =>
+  value
+    .field('typed_extension_protocol_options')
+    .entries()
+    .map(each => each.any())
+    .flatMap(({ type, message }) => (type === protocolOptions ? [message] : [])),
+);
+const areLocal = memoized((endpoints: Cluster['endpoints']) => endpoints.every(isLocal));
+const leadElsewhere = memoized((endpoints: Cluster['endpoints']) => endpoints.some(isElsewhere));
 
 /** An envoy.config.core.v3.Address. */
 export function readAddress(address: ProtoValue): ListenAddress | undefined {
@@ -153,7 +164,7 @@ export function isLocal(endpoint: ListenAddress | undefined): boolean {
 export function isAt(cluster: Cluster | undefined, listen: string): boolean | undefined {
   const own = toListenAddress(listen);
   const endpoints = cluster?.endpoints ?? [];
-  if (endpoints.length === 0 || !endpoints.every(isLocal)) return undefined;
+  if (endpoints.length === 0 || !areLocal(endpoints)) return undefined;
   const isRemote = own.kind === 'tcp' && isOtherHost(own.host);
   // Any free port, or a name that may be one of this machine. Another IP address is not reachable as loopback.
   if (own.kind === 'tcp' && (own.port === 0 || (isRemote && isIP(own.host) === 0))) return undefined;
@@ -163,7 +174,7 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
 
 /** Whether account-authz listens for this machine only and a host of the cluster is the IP address of another one. */
 export function leadsElsewhere(cluster: Cluster | undefined, listen: string): boolean {
-  return isLocal(toListenAddress(listen)) && (cluster?.endpoints ?? []).some(isElsewhere);
+  return isLocal(toListenAddress(listen)) && leadElsewhere(cluster?.endpoints ?? []);
 }
 
 // A name may be one of this machine.

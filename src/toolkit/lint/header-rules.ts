@@ -11,7 +11,7 @@ export const headerRules = {
     fix: 'remove it: a client sends the token and the account, and only the check sets identity headers',
     find: ({ before, after, model: { names } }) => [
       ...(isFirst.set(before) ? setting(before, names, false) : []),
-      ...setting(after, names, true),
+      ...setting(after.filter(isNew.set), names, true),
     ],
   },
   'owned-header-removed': {
@@ -21,7 +21,10 @@ export const headerRules = {
     find: way => {
       const { needed, served } = way.model.names;
       if (!isChecked(way)) return [];
-      return [...(isFirst.removed(way.before) ? removing(way.before, needed) : []), ...removing(way.after, served)];
+      return [
+        ...(isFirst.removed(way.before) ? removing(way.before, needed) : []),
+        ...removing(way.after.filter(isNew.removed), served),
+      ];
     },
   },
   'owned-headers-kept': {
@@ -51,11 +54,13 @@ function isChecked({ check, target }: HeaderWay): boolean {
 }
 
 /** Many ways share the mutations before the check, which are judged once. */
-const isFirst = { set: firstTime(), removed: firstTime() };
+const isFirst = { set: firstTime<readonly Mutation[]>(), removed: firstTime<readonly Mutation[]>() };
+/** Behind the check, each is judged by itself. */
+const isNew = { set: firstTime<Mutation>(), removed: firstTime<Mutation>() };
 
-function firstTime(): (mutations: readonly Mutation[]) => boolean {
-  const seen = new WeakSet<readonly Mutation[]>();
-  return mutations => !seen.has(mutations) && seen.add(mutations) !== undefined;
+function firstTime<Key extends object>(): (key: Key) => boolean {
+  const seen = new WeakSet<Key>();
+  return key => !seen.has(key) && seen.add(key) !== undefined;
 }
 
 /** Those that set what only the check may set, without what a later one before the check removes. */

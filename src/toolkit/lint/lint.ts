@@ -126,9 +126,14 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   const report = (rule: string, { at, says }: Finding, { why, fix }: { why: string; fix: string }) =>
     problems.add(rule, at, `${says}: ${why}; ${fix} [${rule}]`);
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
-    const all = Object.entries(rules);
+    const [all, seen] = [Object.entries(rules), new WeakSet<readonly Finding[]>()];
     for (const subject of subjects)
-      for (const [id, rule] of all) for (const found of rule.find(subject)) report(id, found, rule);
+      for (const [id, rule] of all) {
+        const found = rule.find(subject);
+        // Many subjects share what is found.
+        if (!seen.has(found)) for (const each of found) report(id, each, rule);
+        seen.add(found);
+      }
   };
   // Its reason says what it is; the name of a type before that is any text.
   const remark = ({ at, says }: Finding): void => {

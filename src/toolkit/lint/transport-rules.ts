@@ -52,10 +52,7 @@ export const transportRules = {
     what: 'The cluster of the check speaks TLS and accepts any certificate: no `trusted_ca` or SDS validation, or `ACCEPT_UNTRUSTED`',
     why: 'whoever can answer at that address decides about every request',
     fix: 'name the authority in `validation_context`, and the name of the server in `match_typed_subject_alt_names`',
-    find: ({ cluster }) =>
-      tlsContextsOf(cluster)
-        .filter(context => cluster && !isVerified(cluster, context, authorities))
-        .map(at => ({ at, says: 'accepts any certificate' })),
+    find: ({ cluster }) => (cluster === undefined ? [] : unverifiedIn(cluster)),
   },
   'retry-policy': {
     what: `A retry policy that does more harm than good: nothing to retry, no \`retry_back_off\` between 20 ms and the timeout of the check, no \`previous_hosts\` where the cluster has several hosts, or \`max_retries\` of its circuit breaker at most ${defaultMaxRetries}`,
@@ -68,15 +65,26 @@ export const transportRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
+/** The same for each check. */
+const unverifiedIn = memoized((cluster: Cluster): readonly Finding[] =>
+  tlsContextsOf(cluster)
+    .filter(context => !isVerified(cluster, context, authorities))
+    .map(at => ({ at, says: 'accepts any certificate' })),
+);
+
+const breakerOf = memoized(({ value }: Cluster) =>
+  value
+    .items('circuit_breakers', 'thresholds')
+    .find(each => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0),
+);
+
 function retryFindings(retry: ProtoValue, { cluster, timeoutSeconds = Infinity }: AuthzFilter): readonly Finding[] {
   const [on, predicates] = [retry.field('retry_on'), retry.field('retry_host_predicate')];
   const base = retry.field('retry_back_off', 'base_interval');
   const max = retry.field('retry_back_off', 'max_interval');
   const isInside = (at: ProtoValue) => (at.seconds() ?? Infinity) < timeoutSeconds;
   const types = predicates.items().map(each => each.field('typed_config').any().type);
-  const breaker = cluster?.value
-    .items('circuit_breakers', 'thresholds')
-    .find(each => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0);
+  const breaker = cluster && breakerOf(cluster);
   const isSeveral = (cluster?.endpoints.length ?? 0) > 1;
   const retries =
     breaker?.field('max_retries').number() ?? (breaker?.field('retry_budget').isPresent ? Infinity : defaultMaxRetries);
@@ -101,13 +109,16 @@ export function isUnverified(cluster: Cluster): boolean {
 
 /** Envoy takes the socket of the cluster for a host that no match chooses; an empty match chooses every one. */
 function tlsContextsOf(cluster: Cluster | undefined): readonly ProtoValue[] {
-  if (cluster === undefined) return [];
+  return cluster === undefined ? [] : contextsOf(cluster);
+}
+
+const contextsOf = memoized((cluster: Cluster): readonly ProtoValue[] => {
   const matches = cluster.value.items('transport_socket_matches');
   const isForAll = matches.some(each => each.field('match').names().length === 0);
   return (isForAll || cluster.choosesSocket ? matches : [...matches, cluster.value])
     .map(each => each.field('transport_socket', 'typed_config').any())
     .flatMap(({ type, message }) => (type === upstreamTls ? message.field('common_tls_context') : []));
-}
+});
 
 /** Whether the validation has one of these fields, or comes from SDS. */
 function isVerified(cluster: Cluster, context: ProtoValue, by: RegExp): boolean {
