@@ -142,6 +142,8 @@ export function readListener(value: ProtoValue, context: ManagerContext): Listen
 // Each such chain is judged for each route, and each filter for each route with settings of its own.
 const maxUpgrades = 16;
 const maxPairs = 300_000;
+// So many of each, however many others there are.
+const minPairs = 300;
 const maxLooks = 1_000_000;
 // Of all managers together.
 const pairsIn = memoized((_: ManagerContext) => ({ left: 10 * maxPairs }));
@@ -185,7 +187,7 @@ function readManager(
   const protectedScopes = [...new Set(protectedTargets.map(({ filterScopes }) => filterScopes))];
   const different = new Set(targets.map(({ filterScopes }) => filterScopes)).size + 1;
   const pairs = pairsIn(context);
-  const room = Math.ceil(Math.max(1, Math.min(maxPairs, pairs.left)) / different);
+  const room = Math.ceil(Math.max(minPairs, Math.min(maxPairs, pairs.left)) / different);
   for (const { value: list, filters } of chains)
     if (filters.length > room)
       list.cannotBeJudged('has more filters than the lint judges for so many routes with settings of filters');
