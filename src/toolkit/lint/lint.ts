@@ -126,9 +126,9 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
   const report = (rule: string, { at, says }: Finding, { why, fix }: { why: string; fix: string }) =>
     problems.add(rule, at, `${says}: ${why}; ${fix} [${rule}]`);
   const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
-    const [all, seen] = [Object.entries(rules), new WeakSet<readonly Finding[]>()];
+    const all = Object.entries(rules).map(([id, rule]) => ({ id, rule, seen: new WeakSet<readonly Finding[]>() }));
     for (const subject of subjects)
-      for (const [id, rule] of all) {
+      for (const { id, rule, seen } of all) {
         const found = rule.find(subject);
         // Many subjects share what is found.
         if (!seen.has(found)) for (const each of found) report(id, each, rule);

@@ -106,19 +106,23 @@ function methodsOf({ policy }: LintModel, { match }: RouteTarget): string {
   return named === undefined ? '' : `, for ${open} where \`public\` names ${listWords(named.methods, 3)}`;
 }
 
-const openPathsBy = new WeakMap<EnvoyPolicy, ReadonlyMap<string, OpenPath>>();
+const openPathsOf = memoized((policy: EnvoyPolicy) => {
+  const byKey = new Map(openPaths(policy).map(each => [keyOf(each), each]));
+  return { byKey, longest: Math.max(0, ...[...byKey.keys()].map(key => key.length)) };
+});
+
+function keyOf({ path, subtree }: PathScope): string {
+  return subtree ? `${path}/*` : path;
+}
 
 /** The route of `public` that names all that a route takes, its characters left out. */
 function namedBy(policy: EnvoyPolicy, { scope, methods }: RouteTarget['match']): OpenPath | undefined {
-  const toKey = ({ path, subtree }: PathScope): string => (subtree ? `${path}/*` : path);
-  const known = openPathsBy.get(policy) ?? new Map(openPaths(policy).map(each => [toKey(each), each]));
-  openPathsBy.set(policy, known);
-  const longest = Math.max(0, ...[...known.keys()].map(key => key.length));
+  const { byKey, longest } = openPathsOf(policy);
   const openBy = (key: string): OpenPath | undefined => {
-    const open = known.get(key);
+    const open = byKey.get(key);
     return methods?.every(method => open?.methods.includes(method)) ? open : undefined;
   };
-  let found = scope && openBy(toKey(scope));
+  let found = scope && openBy(keyOf(scope));
   const path = scope?.path ?? '';
   for (let end = path.length; end > 0 && found === undefined; end = path.lastIndexOf('/', end - 1))
     if (end < longest) found = openBy(`${path.slice(0, end)}/*`);

@@ -231,6 +231,14 @@ describe('lint of arbitrary input', () => {
       'is one of thousands of regular expressions, more than the lint reads',
     ],
     [
+      'more repetitions in regular expressions',
+      p =>
+        p.early.push(
+          ...many(40, i => ({ remove_on_match: { key_matcher: { safe_regex: { regex: `\\b.{0,1000}${i}` } } } })),
+        ),
+      'is one of thousands of regular expressions, more than the lint reads',
+    ],
+    [
       'more filters for so many routes',
       p => {
         p.routes.unshift(...many(600, ofRoute));
@@ -274,6 +282,12 @@ describe('lint of arbitrary input', () => {
     expect(problems.map(({ message }) => message.split(': ')[0])).to.include(
       'has too many routes to be judged for each of its listeners',
     );
+  });
+
+  it('names more dumps than it reads', () => {
+    const dump = { configs: [{ '@type': 'type.googleapis.com/envoy.admin.v3.ListenersConfigDump' }] };
+    const { problems } = lintEnvoy(Object.fromEntries(many(501, i => [`pod-${i}`, dump])), config);
+    expect(problems.map(({ message }) => message.split(': ')[0])).to.include('has more than 500 dumps');
   });
 
   for (const [name, edit, message] of excesses)
