@@ -32,25 +32,23 @@ export const reachRules = {
     fix: 'give these routes a virtual host with the domains of `account.hosts` alone (`*.api.example.com` for `:account_id.api.example.com`)',
     find: ({ guarded, isComplete, policy: { hosts } }) => {
       if (hosts === undefined) return [];
-      const expected = hosts.map(domainOf);
+      const expected = new Set(hosts.map(domainOf));
       const domainsOf = (all: LintModel['guarded']) =>
         [...new Set(all.flatMap(({ manager }) => manager.protectedTargets.map(({ scopes }) => scopes[1])))].flatMap(
           host => host?.items('domains') ?? [],
         );
-      const domains = domainsOf(guarded);
+      const domains = new Set(domainsOf(guarded).map(nameIn));
       // A proxy that takes over the connections of a service, as Istio's does, has one virtual host for all hosts.
       const isSidecar = ({ manager }: LintModel['guarded'][number]) =>
         manager.protectedTargets.every(({ upstream }) => upstream?.keepsDestination === true);
-      const missing = expected.filter(each => !domains.some(domain => includes(nameIn(domain), each)));
+      const missing = [...expected].filter(each => !includes(domains, each));
       const list = guarded[0]?.manager.routes.field('virtual_hosts');
+      const says = `is no host of the configuration, which has ${listWords([...expected].map(quoted), 3)}`;
       return [
         ...domainsOf(guarded.filter(each => !isSidecar(each)))
-          .filter(domain => !expected.includes(nameIn(domain)))
-          .map(at => ({
-            at,
-            says: `is no host of the configuration, which has ${listWords(expected.map(quoted), 3)}`,
-          })),
-        ...(isComplete && domains.length > 0 ? ifAny(missing.map(quoted), list, 'have no protected routes for') : []),
+          .filter(domain => !expected.has(nameIn(domain)))
+          .map(at => ({ at, says })),
+        ...(isComplete && domains.size > 0 ? ifAny(missing.map(quoted), list, 'have no protected routes for') : []),
       ];
     },
   },
@@ -61,8 +59,8 @@ function nameIn(domain: ProtoValue): string {
   return (domain.text() ?? '').toLowerCase().replace(/:(?:\d+|\*)$/, '');
 }
 
-function includes(domain: string, host: string): boolean {
-  return domain === host || (domain.startsWith('*') && host.endsWith(domain.slice(1)));
+function includes(domains: ReadonlySet<string>, host: string): boolean {
+  return domains.has(host) || [...host, ''].some((_, i) => domains.has(`*${host.slice(i)}`));
 }
 
 export const agreementRules = {

@@ -7,7 +7,7 @@ import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { isOutbound as isForOutbound, isReachable, type Resources } from './resources.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from './route-match.ts';
-import { findRouted, indexMatches, type ProtectedRoutes } from './routed-path.ts';
+import { createLooks, findRouted, indexMatches, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
   readonly isOutbound: boolean;
@@ -144,7 +144,6 @@ const maxUpgrades = 16;
 const maxPairs = 300_000;
 // So many of each, however many others there are.
 const minPairs = 300;
-const maxLooks = 1_000_000;
 // Of all managers together.
 const pairsIn = memoized((_: ManagerContext) => ({ left: 10 * maxPairs }));
 
@@ -172,15 +171,12 @@ function readManager(
     ...hosts.map(host => host.value.field('matcher')),
     ...chains.flatMap(chain => chain.filters.flatMap(({ discovery }) => discovery ?? [])),
   ].filter(({ isPresent }) => isPresent);
-  let looks = 0;
+  const look = createLooks(routes);
   // Made again for each: a file may have 150,000 virtual hosts.
   const withoutWay = (templates: readonly RouteTemplate[]) =>
     hosts.reduce<readonly RouteTemplate[]>((left, { routes: all }) => {
       if (all.every(({ isAnswered }) => isAnswered)) return left;
-      looks += left.length;
-      if (looks > maxLooks && left.length > 0)
-        routes.cannotBeJudged('has more virtual hosts than the lint judges for so many routes of the configuration');
-      if (looks > maxLooks) return [];
+      if (!look(left.length)) return [];
       const { leadsOn } = indexMatches(left.length === 0 ? [] : all);
       return left.filter(each => !leadsOn(each));
     }, templates);

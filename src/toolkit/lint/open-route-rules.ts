@@ -12,7 +12,7 @@ import { memoized } from './memoized.ts';
 import type { HeaderWay } from './mutations.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { literalPath, type PathScope } from './route-match.ts';
-import { indexMatches } from './routed-path.ts';
+import { createLooks, indexMatches } from './routed-path.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
 
 interface OpenPath extends PathScope {
@@ -38,11 +38,13 @@ export const openRouteRules = {
     why: 'Envoy answers 404 there, or asks account-authz, which refuses it',
     fix: 'add the route that `render` writes for it, before the routes of the protected paths',
     find: ({ guarded, isComplete, policy }) => {
+      const [look] = guarded.map(({ manager }) => createLooks(manager.routes));
       const missing = guarded
         .flatMap(each => each.manager.hosts.map(({ routes }) => ({ each, routes })))
         .filter(({ routes }) => routes.length > 0)
         .reduce<readonly OpenPath[]>(
           (left, { each, routes }) => {
+            if (look?.(left.length) !== true) return [];
             const first = firstAmong(left.length === 0 ? [] : routes);
             return left.filter(open => !isServed(each, open, first));
           },

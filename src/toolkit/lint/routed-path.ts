@@ -1,6 +1,7 @@
 // Finds a protected path that an Envoy route gets. In Envoy, the first match wins. Routes of the configuration and of Envoy are looked up
 // by the text that their paths begin with: trying each with each other takes minutes for ten thousand.
 import { literalStart, type RouteTemplate } from '../../authz/route-template.ts';
+import type { ProtoValue } from './proto-value.ts';
 import { type EnvoyRouteMatch, literalPath, type PathStart } from './route-match.ts';
 
 type Spelling = 'exact' | 'other case';
@@ -79,6 +80,17 @@ export function indexMatches<Match extends RoutedMatch>(matches: readonly Match[
       const paths = subtree ? [base, [...base, fresh], [...base, fresh, fresh]] : [base];
       return paths.every(each => leads(`/${each.join('/')}`));
     },
+  };
+}
+
+/** Whether so many routes of the configuration may be looked up in one more virtual host of the file. */
+export function createLooks(at: ProtoValue): (routes: number) => boolean {
+  let left = 1_000_000;
+  return routes => {
+    left -= routes;
+    if (left >= 0 || routes === 0) return true;
+    at.cannotBeJudged('has more virtual hosts than the lint judges for so many routes of the configuration');
+    return false;
   };
 }
 
