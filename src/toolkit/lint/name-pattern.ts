@@ -88,7 +88,7 @@ function countedMatch(own: Matcher, names: NameSet, budget: { left: number }): r
 
 /** RE2 permits no more than 1000 repetitions of a letter, also by numbers in each other. */
 function costOf(text: string): number {
-  const numbers = [...text.matchAll(/\{\d*,?(\d+)\}/g)].map(([, most]) => Number(most));
+  const numbers = [...text.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, least, most]) => Number(most || least));
   const repeated = numbers.reduce((all, each) => Math.min(1000, all * Math.max(1, each)), 1);
   return 800 + text.length * repeated * (/[?*]|\{0?,/.test(text) ? 20 : 1);
 }
