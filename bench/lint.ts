@@ -19,18 +19,25 @@ const removal = (regex: string): unknown => ({ remove_on_match: { key_matcher: {
 const tcpProxy = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const forwarding = { filters: [{ typed_config: { '@type': tcpProxy, cluster: 'upstream' } }] };
 
-type Shape = readonly [place: 'routes' | 'early' | 'allowed' | 'listeners', item: (i: number) => unknown];
+type Shape = readonly [
+  place: 'routes' | 'virtual_hosts' | 'mutations' | 'patterns' | 'listeners',
+  item: (i: number) => unknown,
+];
 const shapes: Readonly<Record<string, Shape>> = {
   'paths, each its own': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi })],
   'expressions of paths': ['routes', i => ({ match: { safe_regex: { regex: `/p${word(i)}/[0-9]+` } }, ...toApi })],
   'alternations of paths': ['routes', i => ({ match: { safe_regex: { regex: publicPaths(i) } }, ...toApi })],
-  'removals by expression': ['early', i => removal(`x[^a-z0-9]${word(i)}`)],
-  'removals by nested expressions that match nothing': ['early', i => removal(`(-(${word(i)}|[a-z]+[0-9]*))+q`)],
-  'removals by what is no expression': ['early', i => removal(`.(${word(i)}`)],
-  'removals by alternations': ['early', i => removal(`x-(${alternatives(i, 300)})`)],
-  'removals by thousands of optional letters': ['early', i => removal(`${word(i)}${'a?'.repeat(16_000)}`)],
-  'removals by alternations that begin alike': ['early', i => removal(alternatives(i, 30, '.*'))],
-  'shown headers by expression': ['allowed', i => ({ safe_regex: { regex: `x[^a-z0-9]${word(i)}` } })],
+  'virtual hosts': [
+    'virtual_hosts',
+    i => ({ name: word(i), domains: [word(i)], routes: [{ match: { prefix: '/' }, ...toApi }] }),
+  ],
+  'removals by expression': ['mutations', i => removal(`x[^a-z0-9]${word(i)}`)],
+  'removals by nested expressions that match nothing': ['mutations', i => removal(`(-(${word(i)}|[a-z]+[0-9]*))+q`)],
+  'removals by what is no expression': ['mutations', i => removal(`.(${word(i)}`)],
+  'removals by alternations': ['mutations', i => removal(`x-(${alternatives(i, 300)})`)],
+  'removals by thousands of optional letters': ['mutations', i => removal(`${word(i)}${'a?'.repeat(16_000)}`)],
+  'removals by alternations that begin alike': ['mutations', i => removal(alternatives(i, 30, '.*'))],
+  'shown headers by expression': ['patterns', i => ({ safe_regex: { regex: `x[^a-z0-9]${word(i)}` } })],
   'a finding for each route': ['routes', i => ({ match: { path: `/p${word(i)}` }, ...toApi, ...off })],
   'something not judged in each of 2 million routes': ['routes', () => ({ a: 1 })],
   'listeners that forward bytes to the service': ['listeners', () => ({ filter_chains: [forwarding] })],
@@ -44,9 +51,7 @@ for (const [name, [place, item]] of Object.entries(shapes)) {
   const items: string[] = [];
   for (let bytes = 0; bytes < size; bytes += (items.at(-1) ?? '').length + 1)
     items.push(JSON.stringify(item(items.length)));
-  const before = { routes: '"routes":[', early: '"mutations":[', allowed: '"patterns":[', listeners: '"listeners":[' }[
-    place
-  ];
+  const before = `"${place}":[`;
   const file = join(folder, 'envoy.json');
   writeFileSync(
     file,

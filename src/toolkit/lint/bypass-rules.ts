@@ -177,8 +177,10 @@ export function turnedOff(
   path?: string,
 ): readonly Finding[] {
   if (path === undefined) return [];
-  const says = `turns the check off where ${wayOf(target, path)}`;
-  return offBy(checks)(target.filterScopes).map(at => ({ at, says }));
+  return offBy(checks)(target.filterScopes).map(at => ({
+    at,
+    says: `turns the check off where ${wayOf(target, path)}`,
+  }));
 }
 
 /** In each chain, what turns all its checks off. */
