@@ -2,6 +2,7 @@
 // The running service reads the operator's file again, so each step is linear in the text and bounded.
 import { isUtf8 } from 'node:buffer';
 import {
+  Composer,
   CST,
   type ErrorCode,
   isAlias,
@@ -13,7 +14,6 @@ import {
   LineCounter,
   type Node,
   Parser,
-  parseDocument,
   Scalar,
   type YAMLMap,
 } from 'yaml';
@@ -87,11 +87,9 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   const { maxDepth = defaultMaxDepth, maxValues = defaultMaxValues, reader } = options;
   if (!isUtf8(bytes)) return notReadable('the file must be text in UTF-8');
   const text = new TextDecoder().decode(bytes);
-  const measured = measure(new Parser().parse(text), maxDepth, maxValues);
-  if (measured.isDeeper) return notReadable(`the file must not be nested deeper than ${maxDepth} levels`);
-  const tooMany = `the file must not have more than ${maxValues} values, those that its aliases repeat among them`;
-  if (measured.isLonger) return notReadable(tooMany);
   const lineCounter = new LineCounter();
+  const excess = { isDeeper: false, isLonger: false };
+  const tokens = boundedTokens(new Parser(lineCounter.addNewLine).parse(text), maxDepth, maxValues, excess);
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
@@ -99,8 +97,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   // The library makes an Error of each mistake, and a hundred thousand stack traces take seconds.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const document = parseDocument(text, {
-    lineCounter,
+  const composer = new Composer({
     schema: 'core',
     merge: false,
     resolveKnownTags: false,
@@ -108,14 +105,20 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     customTags: reader === undefined ? null : [{ tag: reader.ignoredTag, resolve: (key: string) => key }],
     // The library compares each key with every other one: a minute for a large mapping.
     uniqueKeys: false,
-    prettyErrors: false,
     logLevel: 'error',
   });
+  const [document, another] = composer.compose(tokens, true, text.length);
   Error.stackTraceLimit = stackTraceLimit;
-  const { contents, errors, warnings } = document;
-  const syntax = [...errors, ...warnings].map(({ code, pos }) => ({
+  if (excess.isDeeper) return notReadable(`the file must not be nested deeper than ${maxDepth} levels`);
+  const tooMany = `the file must not have more than ${maxValues} values, those that its aliases repeat among them`;
+  if (excess.isLonger) return notReadable(tooMany);
+  if (document === undefined) return notReadable(yamlSyntaxProblems.IMPOSSIBLE);
+  const { contents, warnings } = document;
+  const errors: readonly { readonly code: ErrorCode; readonly pos: readonly number[] }[] =
+    another === undefined ? document.errors : [...document.errors, { code: 'MULTIPLE_DOCS', pos: another.range }];
+  const syntax = [...errors, ...warnings].map(({ code, pos: [offset = 0] }) => ({
     path: [],
-    position: positionAt(pos[0]),
+    position: positionAt(offset),
     message: yamlSyntaxProblems[code],
   }));
   if (errors.length > 0) return { kind: 'problems', problems: syntax.slice(0, maxSyntaxProblems) };
@@ -257,19 +260,26 @@ function startOf(node: unknown): number {
   return (isNode(node) ? node.range?.[0] : undefined) ?? 0;
 }
 
-// The tokens must be garbage before the document is built: both at once would take twice the memory.
-function measure(tokens: Iterable<CST.Token>, maxDepth: number, maxItems: number) {
-  let isDeeper = false;
+/** Ends before a document that is nested too deep or is one value too long, and says so in `excess`. */
+function* boundedTokens(
+  tokens: Iterable<CST.Token>,
+  maxDepth: number,
+  maxItems: number,
+  excess: { isDeeper: boolean; isLonger: boolean },
+): Iterable<CST.Token> {
   let items = 0;
   for (const token of tokens) {
-    if (token.type !== 'document') continue;
-    CST.visit(token, (_, path) => {
-      items += 1;
-      isDeeper ||= path.length > maxDepth;
-      return isDeeper || items > maxItems ? CST.visit.BREAK : undefined;
-    });
+    if (token.type === 'document') {
+      CST.visit(token, (_, path) => {
+        items += 1;
+        excess.isDeeper ||= path.length > maxDepth;
+        excess.isLonger ||= items > maxItems;
+        return excess.isDeeper || excess.isLonger ? CST.visit.BREAK : undefined;
+      });
+      if (excess.isDeeper || excess.isLonger) return;
+    }
+    yield token;
   }
-  return { isDeeper, isLonger: items > maxItems };
 }
 
 function notReadable(message: string): YamlProblems {
