@@ -131,7 +131,8 @@ export function lintEnvoy(bootstrap: unknown, config: EnvoyRelevantConfig): Lint
       for (const { id, rule, seen } of all) {
         const found = rule.find(subject);
         // Many subjects share what is found.
-        if (!seen.has(found)) for (const each of found) report(id, each, rule);
+        if (found.length === 0 || seen.has(found)) continue;
+        for (const each of found) report(id, each, rule);
         seen.add(found);
       }
   };

@@ -69,8 +69,12 @@ export class ProtoValue {
 
   /** Those of these fields that are present. */
   present(...names: readonly string[]): readonly ProtoValue[] {
-    const keys = this.#keys().filter(key => names.includes(toSnakeCase(key)));
-    return keys.length === 0 ? [] : keys.map(key => this.entry(key));
+    const value = this.#value;
+    const found: ProtoValue[] = [];
+    if (isJsonObject(value))
+      for (const key of Object.keys(value))
+        if (names.includes(toSnakeCase(key)) && isGiven(value[key])) found.push(this.entry(key));
+    return found;
   }
 
   entry(key: string): ProtoValue {
@@ -150,14 +154,20 @@ export class ProtoValue {
 
   /** Nothing inside what is found. Makes no ProtoValue of numbers and texts, of which a file has millions. */
   #find(isFound: (value: unknown, key: string | number) => boolean, found: ProtoValue[] = []): readonly ProtoValue[] {
-    const visit = (value: unknown, key: string | number): void => {
-      if (isGiven(value) && isFound(value, key)) found.push(this.#child(value, key));
-      else if (typeof value === 'object' && value !== null) this.#child(value, key).#find(isFound, found);
-    };
     const value = this.#value;
-    if (Array.isArray(value)) value.forEach(visit);
-    else if (isJsonObject(value)) for (const key of Object.keys(value)) visit(value[key], key);
+    if (Array.isArray(value)) for (let i = 0; i < value.length; i += 1) this.#visit(value[i], i, isFound, found);
+    else if (isJsonObject(value)) for (const key of Object.keys(value)) this.#visit(value[key], key, isFound, found);
     return found;
+  }
+
+  #visit(
+    value: unknown,
+    key: string | number,
+    isFound: (value: unknown, key: string | number) => boolean,
+    found: ProtoValue[],
+  ): void {
+    if (isGiven(value) && isFound(value, key)) found.push(this.#child(value, key));
+    else if (typeof value === 'object' && value !== null) this.#child(value, key).#find(isFound, found);
   }
 
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */

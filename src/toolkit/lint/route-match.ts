@@ -60,13 +60,16 @@ export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch {
     .filter(({ isPresent }) => isPresent)
     .map(readStringMatcher);
   const isPlain = match.names().every(name => name === 'headers' || unconditional.has(name));
+  const { takes, starts, scope, characters } = paths;
   return {
-    ...paths,
     // Every value may meet a pattern that is not understood.
-    ...(targets.length > 0 && {
-      takes: (path: string, query?: string) =>
-        paths.takes(path) && (query === undefined || targets.every(each => each(path + query) ?? true)),
-    }),
+    takes:
+      targets.length === 0
+        ? takes
+        : (path, query) => takes(path) && (query === undefined || targets.every(each => each(path + query) ?? true)),
+    starts,
+    scope,
+    characters,
     methods,
     isSure: isPlain && headers.length === 0,
     isSureByTarget: isPlain && targets.length === headers.length,
@@ -106,28 +109,48 @@ function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefi
 function readPaths(match: ProtoValue): PathMatch | undefined {
   const policy = match.field('path_match_policy');
   if (policy.isPresent) return readTemplate(policy);
-  const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
   const isExact = match.field('case_sensitive').flag() !== false;
-  const cased = (text: string): string => (isExact ? text : text.toLowerCase());
-  const literal = (
-    text: string,
-    scope: PathScope,
-    isStrict: boolean,
-    fits: (path: string, text: string) => boolean,
-  ): PathMatch => ({
-    takes: each => fits(cased(each), cased(text)),
+  const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
+  if (prefix !== undefined) return readLiteral(prefix, isExact, prefixKind);
+  if (path !== undefined) return readLiteral(path, isExact, pathKind);
+  if (separated !== undefined) return readLiteral(separated, isExact, separatedKind);
+  return readPattern(match.field('safe_regex'));
+}
+
+interface LiteralKind {
+  readonly fits: (path: string, text: string) => boolean;
+  readonly scopeOf: (text: string) => PathScope;
+  readonly characters: 'strict' | undefined;
+}
+
+const prefixKind: LiteralKind = {
+  fits: (path, text) => path.startsWith(text),
+  scopeOf: text => ({ path: text.slice(0, Math.max(text.lastIndexOf('/'), 0)), subtree: true }),
+  characters: undefined,
+};
+const pathKind: LiteralKind = {
+  fits: (path, text) => path === text,
+  scopeOf: text => ({ path: text.replace(/\/$/, ''), subtree: false }),
+  characters: 'strict',
+};
+const separatedKind: LiteralKind = {
+  fits: (path, text) => path === text || path.startsWith(`${text}/`),
+  scopeOf: path => ({ path, subtree: true }),
+  characters: undefined,
+};
+
+// What `takes` keeps is small: a file has a hundred thousand routes.
+function readLiteral(text: string, isExact: boolean, { fits, scopeOf, characters }: LiteralKind): PathMatch {
+  const cased = isExact ? text : text.toLowerCase();
+  return {
+    takes: path => fits(isExact ? path : path.toLowerCase(), cased),
     starts: [text.split('/').slice(1)],
-    scope: isExact ? scope : undefined,
-    characters: isExact && isStrict ? 'strict' : undefined,
-  });
-  const isUnder = (each: string, text: string) => each === text || each.startsWith(`${text}/`);
-  const folder = (text: string) => text.slice(0, Math.max(text.lastIndexOf('/'), 0));
-  if (prefix !== undefined)
-    return literal(prefix, { path: folder(prefix), subtree: true }, false, (each, text) => each.startsWith(text));
-  if (path !== undefined)
-    return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, true, (each, text) => each === text);
-  if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, false, isUnder);
-  const regex = match.field('safe_regex');
+    scope: isExact ? scopeOf(text) : undefined,
+    characters: isExact ? characters : undefined,
+  };
+}
+
+function readPattern(regex: ProtoValue): PathMatch | undefined {
   const text = regex.field('regex').text() ?? '';
   // The wide pattern has alternatives of its own.
   const narrowed = text.replaceAll(subtreePatterns.rfc3986, subtreePatterns.strict);
