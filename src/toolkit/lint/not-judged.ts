@@ -60,12 +60,14 @@ export function findNotJudged(
   };
 
   function visitMessage(value: ProtoValue, name: string): void {
-    const [fields, types] = [known.get(name), described.get(name)];
+    const fields = known.get(name);
+    const types = described.get(name);
     const others = fields?.get('*');
     if (fields === undefined || (others !== undefined && fields.size === 1)) return;
     for (const fieldName of value.names()) {
       if (fieldName === '@type' || (value === root && leftOut.includes(fieldName))) continue;
-      const [field = others, type] = [fields.get(fieldName), types?.get(fieldName)];
+      const field = fields.get(fieldName) ?? others;
+      const type = types?.get(fieldName);
       const at = value.field(fieldName);
       if (types !== undefined && type === undefined) report({ at, says: 'is no field of Envoy 1.40' });
       else if (field === undefined && !rewritesToItself(at)) add(at, 'is not judged', fieldName);

@@ -103,7 +103,9 @@ type Orders = readonly number[];
 
 /** The places of those that may take a path, in a few lists that are in order. */
 function indexHeads(matches: readonly RoutedMatch[], isSure: boolean): (path: string) => readonly Orders[] {
-  const orders = [...matches.keys()].filter(order => matches[order]?.match.isSure === isSure);
+  const orders: number[] = [];
+  for (let order = 0; order < matches.length; order += 1)
+    if (matches[order]?.match.isSure === isSure) orders.push(order);
   if (orders.length < minIndexed) return () => [orders];
   const [index, wholes] = [createHeadIndex<number>(), createHeadIndex<number>()];
   // Of a match that takes one path alone, with or without a slash at its end.
