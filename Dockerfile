@@ -58,7 +58,7 @@ COPY package.json ./
 COPY --from=build /app/dist ./dist
 ENV NODE_COMPILE_CACHE=/tmp/compile-cache
 USER 65532:65532
-RUN ["/nodejs/bin/node", "--min-semi-space-size=2", "--max-semi-space-size=8", "--v8-pool-size=1", "--heap-growing-percent=70", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js", "serve", "--help"]
+RUN ["/nodejs/bin/node", "--min-semi-space-size=2", "--max-semi-space-size=8", "--v8-pool-size=1", "--heap-growing-percent=60", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js", "serve", "--help"]
 
 # The product. All of it belongs to root: the user that runs it can change nothing.
 FROM ${RUNTIME_IMAGE} AS account-authz
@@ -90,5 +90,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
 # Each flag with what it does to throughput and memory: docs/dev/performance.md. V8 must not allocate what a call needs among the old objects
 # (pretenuring), and its young generation holds the calls in flight. Less memory comes without Maglev's code, of one helper thread in the place
 # of four, and of a tighter old generation; with the least young generation nothing is collected whole during the start.
-ENTRYPOINT ["/nodejs/bin/node", "--min-semi-space-size=2", "--max-semi-space-size=8", "--v8-pool-size=1", "--heap-growing-percent=70", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js"]
+ENTRYPOINT ["/nodejs/bin/node", "--min-semi-space-size=2", "--max-semi-space-size=8", "--v8-pool-size=1", "--heap-growing-percent=60", "--no-allocation-site-pretenuring", "--no-maglev", "/app/dist/main.js"]
 CMD ["serve", "--config", "/etc/account-authz/config.yaml"]
