@@ -109,8 +109,8 @@ function readMethods(headers: readonly ProtoValue[]): readonly string[] | undefi
 function readPaths(match: ProtoValue): PathMatch | undefined {
   const policy = match.field('path_match_policy');
   if (policy.isPresent) return readTemplate(policy);
-  const isExact = match.field('case_sensitive').flag() !== false;
   const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
+  const isExact = match.field('case_sensitive').flag() !== false;
   if (prefix !== undefined) return readLiteral(prefix, isExact, prefixKind);
   if (path !== undefined) return readLiteral(path, isExact, pathKind);
   if (separated !== undefined) return readLiteral(separated, isExact, separatedKind);
