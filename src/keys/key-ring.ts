@@ -96,8 +96,8 @@ export interface KeyRingOptions extends KeeperSurroundings {
   readonly proxy: ProxySettings;
   /** Uses seeds, and never writes them. */
   readonly seedReadOnly: boolean;
-  /** They replace the seed; their age counts on. */
-  readonly inherited?: InheritedKeys | undefined;
+  /** Asked at the start, so that their age counts on. They replace the seed. */
+  readonly inherited?: (() => InheritedKeys | undefined) | undefined;
 }
 
 /** How long an unknown kid waits for the fetch in flight, and how many may wait. */
@@ -202,7 +202,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     async start() {
       if (state().phase !== 'new') return;
       await keeper.start(sourceFiles(first), async () => {
-        const given = options.inherited ?? (await seed?.load());
+        const given = options.inherited?.() ?? (await seed?.load());
         return given && { event: { kind: 'seeded', ...given } };
       });
       if (jwksFile === undefined || keeper.ended() === undefined) return;

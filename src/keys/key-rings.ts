@@ -85,7 +85,7 @@ export function createKeyRings(options: {
     const byIssuer = new Map<string, IssuerRing>();
     for (const [id, members] of groupByRing(issuers, keys)) {
       const ring =
-        activeRings.get(id) ?? createKeyRing({ ...shared, issuers: members, keys, inherited: keysFor(members) });
+        activeRings.get(id) ?? createKeyRing({ ...shared, issuers: members, keys, inherited: () => keysFor(members) });
       nextRings.set(id, ring);
       if (!activeRings.has(id)) added.add(ring);
       for (const [issuer, used] of ring.issuers) byIssuer.set(issuer, used);

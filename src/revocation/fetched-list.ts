@@ -131,8 +131,8 @@ export function createFetchedList(
     readonly proxy: ProxySettings;
     /** Uses the list on disk, and never writes it. */
     readonly seedReadOnly: boolean;
-    /** It replaces the list on disk; its age counts on. */
-    readonly inherited?: InheritedList | undefined;
+    /** Asked at the start, so that its age counts on. It replaces the list on disk. */
+    readonly inherited?: (() => InheritedList | undefined) | undefined;
   },
 ): FetchedList {
   const { settings, observer, proxy, monotonicNow, wallNow = Date.now } = options;
@@ -223,7 +223,7 @@ export function createFetchedList(
     },
     start: () =>
       keeper.start(connectionFiles(settings), async () => {
-        const given = options.inherited ?? (await seed?.load());
+        const given = options.inherited?.() ?? (await seed?.load());
         if (given === undefined) return undefined;
         hadContent = true;
         ({ validator } = given);

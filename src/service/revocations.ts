@@ -107,14 +107,13 @@ export function createRevocations(options: {
   }
 
   async function startFetchedList(settings: ListSettings, id: string): Promise<KeptList> {
-    const inherited = active?.fetched?.exportList(settings.url);
     let refused: Pick<RevocationStatus, 'problems' | 'firstProblems'> = { problems: 0, firstProblems: [] };
     /** What the log has said of the failures since the last success. */
     let reported: string | undefined;
     const fetched = createFetchedList({
       settings,
       proxy,
-      inherited,
+      inherited: () => active?.fetched?.exportList(settings.url),
       seedReadOnly: false,
       limitFetches: fetch => fetch(),
       watchFiles,

@@ -95,7 +95,7 @@ describe('revocation list by URL', () => {
       },
       /** Another list of the same process, as a changed configuration makes one. */
       next(changes: Partial<ListSettings>) {
-        inherited = list.exportList(changes.url ?? publisher.url);
+        inherited = () => list.exportList(changes.url ?? publisher.url);
         return create(changes);
       },
     };
@@ -237,9 +237,10 @@ describe('revocation list by URL', () => {
     advance(100);
     await publisher.stop();
     const slower = next({ refreshSeconds: 60 });
+    advance(50);
     await slower.start();
     expect(decision(slower)).to.equal('u-1');
-    expect(slower.status().ageSeconds).to.equal(100);
+    expect(slower.status().ageSeconds).to.equal(150);
     const other = next({ url: `${publisher.url}?tenant=secret` });
     await other.start();
     expect(decision(other)).to.equal('no revocation list yet');
